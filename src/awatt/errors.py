@@ -14,9 +14,7 @@ class AwattError(Exception):
 class DataError(AwattError):
     """A fault in a file, with its place."""
 
-    def __init__(
-        self, message: str, file: str | Path, line: int | None = None, column: str | None = None
-    ) -> None:
+    def __init__(self, message: str, file: str | Path, line: int | None = None, column: str | None = None) -> None:
         place = str(file)
         if line is not None:
             place += f", line {line}"

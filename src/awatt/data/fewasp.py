@@ -1,0 +1,76 @@
+"""The benchmark's own files: ``{dataset}/{split}.json``, a dict from category to its ``[tokens, aspects]``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from awatt.errors import AwattError, DataError
+
+SPLITS = ("train", "val", "test")
+#: dataset name -> instances a category (the paper's table of datasets)
+DATASETS = {"FewAsp(single)": 200, "FewAsp(multi)": 400, "FewAsp": 630}
+
+
+class Instance(NamedTuple):
+    """A sentence listed under a category: its tokens, and every category of the split that it mentions."""
+
+    tokens: tuple[str, ...]
+    aspects: tuple[str, ...]
+
+
+def read_json(path: Path) -> object:
+    """The JSON value in ``path``; a fault names the line."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise AwattError(f"{path} does not exist. Check the path.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start} is not UTF-8. Save the file as UTF-8.", path) from None
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"not JSON at character {error.colno}: {error.msg}. Mend or download the file again.",
+            path,
+            error.lineno,
+        ) from None
+
+
+def read_fewasp(path: Path) -> dict[str, list[Instance]]:
+    """The instances of each category of one split file, checked."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise DataError(f"found a {type(content).__name__} where FewAsp has a dict from category to instances.", path)
+    return {category: _read_category(path, category, rows) for category, rows in content.items()}
+
+
+def _read_category(path: Path, category: str, rows: object) -> list[Instance]:
+    if not isinstance(rows, list):
+        raise DataError(f"needs a list of instances, found {str(rows)[:60]!r}.", path, column=category)
+    instances = []
+    for number, row in enumerate(rows):
+        try:
+            tokens, aspects = row
+        except (TypeError, ValueError):
+            tokens = aspects = None
+        if not (_strings(tokens) and _strings(aspects)):
+            raise DataError(
+                f"instance {number} must be [tokens, aspects], two lists of strings; found {str(row)[:60]!r}.",
+                path,
+                column=category,
+            )
+        instances.append(Instance(tuple(tokens), tuple(aspects)))
+    return instances
+
+
+def _strings(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+
+
+def write_fewasp(path: Path, categories: Mapping[str, Sequence[Instance]]) -> None:
+    """Write one split file in the benchmark's form."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(json.dumps(categories), "utf-8")
+    temporary.replace(path)

@@ -1,0 +1,35 @@
+"""An episode: a few example sentences of each aspect, and sentences in which to find the aspects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode or, with a leading dimension, a batch. Sentences are numbers into a corpus."""
+
+    aspects: npt.NDArray[np.int64]  # (..., n_way) numbers of aspects
+    support: npt.NDArray[np.int64]  # (..., n_way, n_shot) sentence numbers
+    query: npt.NDArray[np.int64]  # (..., n_query) sentence numbers
+    targets: npt.NDArray[np.bool_]  # (..., n_query, n_way) every one of the aspects that the sentence mentions
+
+    def __post_init__(self) -> None:
+        lead = self.aspects.shape
+        wanted = {"support": (*lead, self.support.shape[-1]), "targets": (*self.query.shape, lead[-1])}
+        for name, shape in wanted.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, needs {shape}")
+        if self.query.shape[:-1] != lead[:-1]:
+            raise ValueError(f"query has shape {self.query.shape}, but there are {lead[:-1]} episodes")
+
+    def __len__(self) -> int:
+        """How many episodes a batch holds."""
+        return len(self.aspects)
+
+    def __getitem__(self, rows: int | slice) -> Episode:
+        """One episode of a batch, or a part of the batch."""
+        return Episode(self.aspects[rows], self.support[rows], self.query[rows], self.targets[rows])
