@@ -19,7 +19,8 @@ _ABBREVIATIONS = (
     *("mr", "mrs", "ms", "dr", "st", "vs", "jr", "ft", "ave", "co", "bros", "lt", "ok", "a.m", "p.m", "u.s", "n.c"),
     *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "oct", "nov", "dec", "wed", "sat"),
 )
-_ABBREVIATED = "|".join([rf"\s{word.replace('.', r'[.]')}" for word in _ABBREVIATIONS] + [r"\s\w"])
+_SHORT = (*(word.replace(".", "[.]") for word in _ABBREVIATIONS), r"\w")
+_ABBREVIATED = "|".join(rf"{start}{word}" for start in (r"\A", r"\s") for word in _SHORT)
 _CLOSERS = r"[\])}>'`]*"
 _PERIOD = rf"(?<=[^.\s])\.(?={_CLOSERS}\s*$)|(?<=[^.\s])(?<!{_ABBREVIATED})\.(?={_CLOSERS}\s)"
 _PUNCTUATION = r"\.\.\.|--|``|[;@#$%&?!()\[\]{}<>]|[:,](?!\d)"

@@ -6,9 +6,8 @@ Exit codes: 0 fine, 1 a fault of the machine (disk, memory), 2 usage or bad inpu
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 from awatt.cli import data, demo
@@ -23,6 +22,9 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.command("demo")(demo.demo)
+
+# typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 def _version(wanted: bool) -> None:
@@ -42,26 +44,26 @@ def _root(
     """Find aspects in review sentences from a few examples of each."""
 
 
+def _say(message: str) -> None:
+    """One line on stderr, whatever a file's name or a cell's value brought into the message."""
+    typer.echo(f"awatt: {' '.join(message.splitlines())}", err=True)
+
+
 def main() -> None:
     """Run the command; a fault that a person can mend is one line, never a traceback."""
     try:
         code = app(standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        code = 2
-    except click.ClickException as error:
+    except _UsageError as error:
         error.show()
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        typer.echo("awatt: interrupted.", err=True)
+    except (KeyboardInterrupt, typer.Abort):
         code = 130
     except AwattError as error:
-        typer.echo(f"awatt: {error}", err=True)
+        _say(str(error))
         code = 2
-    except BrokenPipeError:  # the reader of our output (head, less) has had enough
-        sys.stderr.close()
-        code = 0
-    except OSError as error:
-        typer.echo(f"awatt: {error}", err=True)
+    except (OSError, MemoryError) as error:
+        _say(str(error) or "out of memory.")
         code = 1
+    if code == 130:
+        _say("interrupted.")
     sys.exit(code if isinstance(code, int) else 0)

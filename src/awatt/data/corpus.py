@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.data.fewasp import read_fewasp
-from awatt.data.records import SUFFIXES, read_records
+from awatt.data.records import READERS, read_records
 from awatt.errors import AwattError
 
 
@@ -50,8 +50,8 @@ def find_split(folder: Path, split: str) -> Path:
     """The file of a split: ``split.json`` (FewAsp's form) or ``split`` with any suffix that records have."""
     if not folder.is_dir():
         raise AwattError(f"{folder} is not a folder. --data names a dataset's folder, with train, val and test files.")
-    for suffix in (".json", *SUFFIXES):
-        path = folder / f"{split}{suffix}"
+    for suffix in ("json", *READERS, *(f"{kind}.gz" for kind in READERS)):
+        path = folder / f"{split}.{suffix}"
         if path.is_file():
             return path
     raise AwattError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from awatt.errors import AwattError, DataError
+from awatt.files import write_text
 
 SPLITS = ("train", "val", "test")
 #: dataset name -> instances a category (the paper's table of datasets)
@@ -40,8 +41,11 @@ def read_json(path: Path) -> object:
 def read_fewasp(path: Path) -> dict[str, list[Instance]]:
     """The instances of each category of one split file, checked."""
     content = read_json(path)
-    if not isinstance(content, dict):
-        raise DataError(f"found a {type(content).__name__} where FewAsp has a dict from category to instances.", path)
+    if not isinstance(content, dict) or not content:
+        raise DataError(
+            f"found {str(content)[:60]!r}, needs a dict from category to instances. Mend or download the file again.",
+            path,
+        )
     return {category: _read_category(path, category, rows) for category, rows in content.items()}
 
 
@@ -71,6 +75,5 @@ def _strings(value: object) -> bool:
 def write_fewasp(path: Path, categories: Mapping[str, Sequence[Instance]]) -> None:
     """Write one split file in the benchmark's form."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(json.dumps(categories), "utf-8")
-    temporary.replace(path)
+
+    write_text(path, json.dumps(categories))

@@ -47,8 +47,8 @@ class EpisodeSampler:
     """Draws episodes of one shape from one corpus, many at a time."""
 
     def __init__(self, corpus: Corpus, shape: EpisodeShape, seed: int) -> None:
-        if seed < 0:
-            raise AwattError(f"the seed is {seed}, needs a whole number from 0 up.")
+        if not 0 <= seed < 2**64:
+            raise AwattError(f"the seed is {seed}, needs a whole number from 0 to 2**64 - 1.")
         self.corpus, self.shape, self.seed = corpus, shape, seed
         _check(corpus, shape)
         sizes = [len(members) for members in corpus.members]

@@ -8,12 +8,12 @@ FewAsp(single), with several FewAsp(multi), of any kind FewAsp. Official files a
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -44,18 +44,22 @@ def read_yelp_aspect(folder: Path) -> Labels:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
-    with path.open(encoding="utf-8", newline="") as lines:
-        try:
-            for number, row in enumerate(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), start=1):
-                if len(row) != 4 or not row[1].strip() or not row[2].strip():
-                    raise DataError(
-                        f"found {len(row)} cells, needs four with tabs between: review id, sentence, aspect, polarity.",
-                        path,
-                        number,
-                    )
-                yield row[1], row[2].strip()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{error.reason} at byte {error.start}. Save it as UTF-8.", path) from None
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                text = line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                place = error.start + 1
+                raise DataError(f"byte {place} is not UTF-8. Save the file as UTF-8.", path, number) from None
+            row = text.split("\t")
+            if len(row) != 4 or not row[1].strip() or not row[2].strip():
+                raise DataError(
+                    f"found {text[:60]!r}, needs four cells with tabs between: review id, sentence, aspect, "
+                    "polarity. Mend or remove the line.",
+                    path,
+                    number,
+                )
+            yield row[1], row[2].strip()
 
 
 def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str, dict[str, object]]:
@@ -63,42 +67,42 @@ def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str
     labels = read_yelp_aspect(yelp)
     official = _official_files(fewasp) if fewasp else {}
     categories = _split_categories(fewasp, labels, seed)
-    held_out = {
-        instance.tokens
-        for (_, split), path in official.items()
-        if split != "train"
-        for instances in read_fewasp(path).values()
-        for instance in instances
-    }
+    sentences: dict[str, set[tuple[str, ...]]] = {split: set() for split in SPLITS}  # of every dataset's file
+    for (_, split), path in official.items():
+        sentences[split] |= _sentences(path)
     single_train = official.get(("FewAsp(single)", "train"))
     extra = read_fewasp(single_train) if single_train else {}
     pool = _pool(labels, extra)
-    provenance: dict[str, dict[str, object]] = {}
-    for dataset, wanted in DATASETS.items():
-        provenance[dataset] = {}
-        for split in SPLITS:
-            target = out / dataset / f"{split}.json"
-            source = official.get((dataset, split))
-            if source:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-                entry: dict[str, object] = {"source": "official"}
-            else:
-                # A test sentence must not be seen in training, nor one that another split was given already.
-                usable = {tokens: found for tokens, found in pool.items() if tokens not in held_out}
-                groups = _group(usable, categories[split], _KINDS[dataset])
-                write_fewasp(target, _sample(groups, wanted, f"{seed}/{dataset}/{split}"))
-                if split != "train":
-                    held_out |= {item.tokens for items in read_fewasp(target).values() for item in items}
-                entry = {
-                    "source": "rebuilt",
-                    "seed": seed,
-                    "from": "Yelp_aspect" + (" + single train" if extra else ""),
-                }
-            provenance[dataset][split] = entry | _counts(target, wanted)
-        text = json.dumps({"dataset": dataset, "splits": provenance[dataset]}, indent=1)
+    provenance: dict[str, dict[str, object]] = {dataset: dict.fromkeys(SPLITS) for dataset in DATASETS}
+    # Train comes last, when every val and test sentence is known.
+    for split, (dataset, wanted) in product(("test", "val", "train"), DATASETS.items()):
+        target = out / dataset / f"{split}.json"
+        source = official.get((dataset, split))
+        if source:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            entry: dict[str, object] = {"source": "official"}
+        else:
+            # A test sentence must not be seen in training: a sentence of one split stands in no other.
+            barred = set().union(*(found for other, found in sentences.items() if other != split))
+            usable = {tokens: found for tokens, found in pool.items() if tokens not in barred}
+            groups = _group(usable, categories[split], _KINDS[dataset])
+            write_fewasp(target, _sample(groups, wanted, f"{seed}/{dataset}/{split}"))
+            sentences[split] |= _sentences(target)
+            entry = {
+                "source": "rebuilt",
+                "seed": seed,
+                "from": "Yelp_aspect" + (" + single train" if extra else ""),
+            }
+        provenance[dataset][split] = entry | _counts(target, wanted)
+    for dataset, splits in provenance.items():
+        text = json.dumps({"dataset": dataset, "splits": splits}, indent=1)
         (out / dataset / "provenance.json").write_text(text + "\n", "utf-8")
     return provenance
+
+
+def _sentences(path: Path) -> set[tuple[str, ...]]:
+    return {instance.tokens for instances in read_fewasp(path).values() for instance in instances}
 
 
 def _official_files(fewasp: Path) -> dict[tuple[str, str], Path]:
@@ -113,12 +117,15 @@ def _official_files(fewasp: Path) -> dict[tuple[str, str], Path]:
 
 
 def _split_categories(fewasp: Path | None, labels: Labels, seed: int) -> dict[str, list[str]]:
-    """The official 64/16/20 split where ``separate.json`` stands, otherwise a seeded one of the most frequent."""
-    if fewasp and (fewasp / "separate.json").is_file():
+    """The official 64/16/20 split of ``separate.json``; without official files, a seeded one of the most frequent."""
+    if fewasp:
         content = read_json(fewasp / "separate.json")
         names = {"train": "train", "val": "validation", "test": "test"}
         if not isinstance(content, dict) or not all(isinstance(content.get(name), list) for name in names.values()):
-            raise DataError(f"needs a dict with the lists {', '.join(names.values())}.", fewasp / "separate.json")
+            raise DataError(
+                f"needs a dict with the lists {', '.join(names.values())}. Download the file again.",
+                fewasp / "separate.json",
+            )
         return {split: [str(category) for category in content[name]] for split, name in names.items()}
     counts = Counter(aspect for found in labels.values() for aspect in found)
     needed = sum(SPLIT_SIZES.values())

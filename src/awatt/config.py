@@ -1,0 +1,71 @@
+"""Settings: frozen dataclasses, from TOML files and ``--set section.field=value``, checked with their place."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from awatt.errors import AwattError, DataError
+
+Settings = TypeVar("Settings")
+
+
+def choose(kinds: Mapping[str, Any], name: str, what: str) -> Any:
+    """The entry ``name`` of a registry; an unknown name lists the valid ones."""
+    if name not in kinds:
+        raise AwattError(f"there is no {what} '{name}'. Choose one of: {', '.join(kinds)}.")
+    return kinds[name]
+
+
+def build(kind: type[Settings], values: Mapping[str, object], section: str) -> Settings:
+    """A settings dataclass from plain values; an unknown field or a wrong type is named with what is valid."""
+    assert dataclasses.is_dataclass(kind)
+    types = typing.get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind)]
+    converted = {}
+    for name, value in values.items():
+        if name not in names:
+            valid = ", ".join(f"{section}.{known}" for known in names) or "nothing"
+            raise AwattError(f"there is no setting '{section}.{name}'. Valid here: {valid}.")
+        converted[name] = _convert(types[name], value, f"{section}.{name}")
+    return typing.cast(Settings, kind(**converted))
+
+
+def _convert(wanted: Any, value: object, name: str) -> object:
+    if typing.get_origin(wanted) is tuple and isinstance(value, list | tuple):
+        inner = typing.get_args(wanted)[0]
+        return tuple(_convert(inner, item, name) for item in value)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(wanted, type) and type(value) is wanted:
+        return value
+    raise AwattError(f"setting '{name}' is {value!r}, needs {getattr(wanted, '__name__', wanted)}.")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise AwattError(f"{path} does not exist. Check the path after --config.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"not TOML: {error}", path) from None
+
+
+def parse_overrides(items: Iterable[str]) -> dict[str, dict[str, object]]:
+    """``["model.e_m=10"]`` -> ``{"model": {"e_m": 10}}``. Values are TOML; what is not TOML is a string."""
+    parsed: dict[str, dict[str, object]] = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        section, dot, field = key.strip().partition(".")
+        if not (equals and dot and section and field):
+            raise AwattError(f"--set needs section.field=value, for example model.e_m=10; found {item!r}.")
+        try:
+            parsed.setdefault(section, {})[field] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed.setdefault(section, {})[field] = value
+    return parsed

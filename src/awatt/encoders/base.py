@@ -1,0 +1,102 @@
+"""What an encoder is: packed sentences in, one vector a token out. Packing and padding live here and nowhere else.
+
+Sentences are kept *packed*: the tokens of all of them in one line, without padding. An encoder computes on that line;
+only the attention over the words of a sentence sees a padded block, with a mask.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Token ids of many sentences in one line."""
+
+    ids: Integers  # (n_tokens,)
+    lengths: Integers  # (n_sentences,) at least 1 each
+
+    @classmethod
+    def from_texts(cls, tokenizer: Tokenizer, texts: Sequence[str], max_length: int, empty: int = 0) -> Sentences:
+        """Tokenise; a text without any token becomes the one token ``empty``, so that every sentence has a vector."""
+        rows = [encoding.ids[:max_length] or [empty] for encoding in tokenizer.encode_batch_fast(texts)]
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter((token for row in rows for token in row), dtype=np.int64, count=int(lengths.sum()))
+        return cls(ids, lengths)
+
+    def take(self, numbers: Integers) -> Sentences:
+        """The sentences with these numbers, in this order."""
+        lengths = self.lengths[numbers]
+        return Sentences(self.ids[_ranges(_starts(self.lengths)[numbers], lengths)], lengths)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Sentences as a model sees them: a vector for each token, padded to the longest."""
+
+    tokens: Tensor  # (..., length, dim); what stands where the mask is False has no meaning
+    mask: Tensor  # (..., length) bool
+
+
+def pad(tokens: Tensor, lengths: Integers, numbers: Integers) -> Encoded:
+    """Sentences ``numbers`` (any shape) out of packed ``tokens`` (n_tokens, dim), as a block (*numbers.shape, ...)."""
+    wanted = lengths[numbers]
+    places = np.arange(wanted.max())
+    mask = places < wanted[..., None]
+    index = np.where(mask, _starts(lengths)[numbers][..., None] + places, 0)
+    block = tokens.index_select(0, torch.from_numpy(index.reshape(-1)).to(tokens.device))
+    return Encoded(block.view(*index.shape, -1), torch.from_numpy(mask).to(tokens.device))
+
+
+def _starts(lengths: Integers) -> Integers:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])
+
+
+def _ranges(starts: Integers, lengths: Integers) -> Integers:
+    """The numbers ``start .. start + length - 1`` of every range, one after the other."""
+    return np.repeat(starts - _starts(lengths), lengths) + np.arange(lengths.sum())
+
+
+class Encoder(nn.Module, ABC):
+    """Turns packed tokens into vectors. ``dim`` is their size, ``tokenizer`` the one its ids come from."""
+
+    dim: int
+    tokenizer: Tokenizer
+    max_length: int
+    #: names of the parameters whose gradient is sparse: tables of which a step touches a few rows
+    sparse: ClassVar[tuple[str, ...]] = ()
+    config_type: ClassVar[type]
+
+    @classmethod
+    @abstractmethod
+    def create(cls, config: Any, texts: Iterable[str]) -> Self:
+        """A pretrained one for a corpus of these texts."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, config: Any, tokenizer: Tokenizer, details: Mapping[str, Any]) -> Self:
+        """One of the same shape as the saved one; its parameters are loaded afterwards."""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What ``restore`` needs beyond the config, as JSON."""
+        return {}
+
+    def tokenize(self, texts: Sequence[str]) -> Sentences:
+        """The texts as this encoder's tokens, cut at ``max_length``."""
+        return Sentences.from_texts(self.tokenizer, texts, self.max_length)
+
+    @abstractmethod
+    def forward(self, sentences: Sentences) -> Tensor:
+        """A vector for each token. (n_tokens, dim)"""

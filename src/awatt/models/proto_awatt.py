@@ -1,0 +1,76 @@
+"""Proto-AWATT: prototypes and queries denoised by aspect-wise attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from awatt.encoders.base import Encoded
+from awatt.models.base import DistanceModel
+from awatt.models.ops import masked_mean, masked_softmax
+
+
+@dataclass(frozen=True)
+class ProtoAwattConfig:
+    """The paper's method; each switch is one of its ablations."""
+
+    #: how often the common aspect vector is repeated (Eq. 3; the paper's figure has 1, 5, 10, 25, 50)
+    e_m: int = 10
+    support_attention: bool = True  # False: "w/o SA"
+    attention_matrix: bool = True  # False: "w/o W^i"
+    query_attention: bool = True  # False: "w/o QA"
+
+
+class ProtoAwatt(DistanceModel):
+    """Hu et al. 2021, "Multi-Label Few-Shot Learning for Aspect Category Detection".
+
+    https://aclanthology.org/2021.acl-long.495
+    """
+
+    config_type = ProtoAwattConfig
+    config: ProtoAwattConfig
+
+    def __init__(self, dim: int, config: ProtoAwattConfig) -> None:
+        super().__init__(dim, config)
+        if config.support_attention and config.attention_matrix:
+            # W (d x e_M) and b (d) of Eq. 3, drawn from N(0, 0.1) as the paper's appendix says.
+            self.weight = nn.Parameter(torch.randn(dim, config.e_m) * 0.1)
+            self.bias = nn.Parameter(torch.randn(dim) * 0.1)
+
+    def summarise(self, support: Encoded) -> Tensor:
+        """The prototypes r^i. (..., n_way, dim)"""
+        tokens, mask = support.tokens, support.mask
+        if not self.config.support_attention:
+            return masked_mean(tokens, mask).mean(-2)
+        # Eq. 2: the word-level average over all valid words of the class's sentences.
+        common = masked_mean(tokens.flatten(-3, -2), mask.flatten(-2))  # (..., n_way, dim)
+        # Eq. 4: beta = softmax(v tanh(H W^i)), r_j = beta H
+        column = common[..., None, :, None]  # (..., n_way, 1, dim, 1)
+        attention = (torch.tanh(self._project(tokens, column)) @ column)[..., 0]  # (..., n_way, n_shot, length)
+        weights = masked_softmax(attention, mask)
+        denoised = (weights[..., None, :] @ tokens)[..., 0, :]  # (..., n_way, n_shot, dim)
+        return denoised.mean(-2)  # Eq. 5
+
+    def _project(self, tokens: Tensor, column: Tensor) -> Tensor:
+        """H W^i. (..., n_way, n_shot, length, dim)
+
+        Eq. 3 feeds v, repeated e_M times, to a linear layer: W^i[c, a] = v[c] sum_m W[a, m] + b[a]. That is a matrix
+        of rank one and a bias, so H W^i needs no d x d matrix: (H v) times the row sums of W, plus (sum of H) b.
+        """
+        if not self.config.attention_matrix:
+            return tokens
+        return (tokens @ column) * self.weight.sum(-1) + tokens.sum(-1, keepdim=True) * self.bias
+
+    def represent(self, query: Encoded, prototypes: Tensor) -> Tensor:
+        """A representation of the query for each prototype, r^i_q. (..., n_query, n_way or 1, dim)"""
+        if not self.config.query_attention:
+            return masked_mean(query.tokens, query.mask)[..., None, :]
+        # Eq. 6: rho^i = softmax(r^i tanh(H_q)), r^i_q = rho^i H_q
+        attention = prototypes[..., None, :, :] @ torch.tanh(query.tokens).transpose(-1, -2)
+        weights = masked_softmax(attention, query.mask[..., None, :])  # (..., n_query, n_way, length)
+        return weights @ query.tokens
+
+    def differences(self, query: Encoded, summary: Tensor) -> Tensor:
+        return (summary[..., None, :, :] - self.represent(query, summary)) ** 2

@@ -1,0 +1,105 @@
+"""A run's folder: its settings, its log, its checkpoint and the best model so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from awatt import __version__
+from awatt.data.fewasp import read_json
+from awatt.errors import AwattError, DataError
+from awatt.files import write_text, write_whole
+
+
+class RunFolder:
+    """``run.json`` (what was asked), ``log.jsonl`` (a line an epoch), a checkpoint while it runs, and the model."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoint = path / "checkpoint.safetensors"
+        self.log = path / "log.jsonl"
+        self.description = path / "run.json"
+
+    def open(self, asked: Mapping[str, Any], resume: bool) -> None:
+        """Begin a run, or with ``resume`` go on with one that was asked for in the same way."""
+        described = {**asked, "awatt": __version__}
+        if self.description.exists():
+            if not resume:
+                raise AwattError(f"{self.path} already holds a run. Add --resume to go on, or name another --out.")
+            found = self.read_description()
+            differing = [name for name in described if found.get(name) != described[name]]
+            if differing:
+                raise AwattError(
+                    f"{self.path} holds a run with other settings ({', '.join(differing)} differ). "
+                    "Resume with the same ones, or name another --out."
+                )
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_text(self.description, json.dumps(described, indent=1) + "\n")
+
+    def read_description(self) -> dict[str, Any]:
+        """What was asked for when the run began."""
+        content = read_json(self.description)
+        if not isinstance(content, dict):
+            raise DataError("is not a run's description.", self.description)
+        return content
+
+    def has_model(self) -> bool:
+        """Whether a model has been saved here."""
+        return (self.path / "config.json").exists()
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """A line at the end of the log."""
+        with self.log.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(entry) + "\n")
+
+    def forget_after(self, epochs: int) -> None:
+        """Cut the log after its first ``epochs`` lines: what came later is done again."""
+        if self.log.exists():
+            kept = self.log.read_text("utf-8").splitlines(keepends=True)[:epochs]
+            write_text(self.log, "".join(kept))
+
+    def save_checkpoint(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> None:
+        """Everything that is needed to go on, in one file that is replaced at once."""
+        content = safetensors.torch.save(dict(tensors), metadata={"progress": json.dumps(progress)})
+        write_whole(self.checkpoint, content)
+
+    def load_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """What ``save_checkpoint`` wrote, or nothing."""
+        if not self.checkpoint.exists():
+            return None
+        try:
+            with safe_open(self.checkpoint, framework="pt") as file:
+                progress = json.loads(file.metadata()["progress"])
+                return {name: file.get_tensor(name) for name in file.keys()}, progress  # noqa: SIM118
+        except Exception as error:  # the Rust side raises its own kinds
+            raise DataError(f"cannot be read ({error}). Delete it to start the run anew.", self.checkpoint) from None
+
+
+def flatten_optimizer(optimizer: torch.optim.Optimizer, name: str) -> dict[str, Tensor]:
+    """The optimiser's state as named tensors, for safetensors."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{name}.{number}.{key}": torch.as_tensor(value).detach().cpu().contiguous()
+        for number, entry in state.items()
+        for key, value in entry.items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, name: str, tensors: Mapping[str, Tensor]) -> None:
+    """Put back what ``flatten_optimizer`` took."""
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in tensors.items():
+        if key.startswith(f"{name}."):
+            number, field = key.removeprefix(f"{name}.").split(".")
+            # SparseAdam counts steps in a plain number, Adam in a tensor.
+            plain = isinstance(optimizer, torch.optim.SparseAdam) and field == "step"
+            state.setdefault(int(number), {})[field] = int(value) if plain else value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

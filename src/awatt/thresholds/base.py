@@ -1,0 +1,49 @@
+"""What a threshold is: the scores of an episode's queries in, a set of aspects for each query out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of scored episodes: all that a threshold may look at."""
+
+    probabilities: Tensor  # (episodes, n_query, n_way) the ranking, sums to one over the classes
+    scores: Tensor  # (episodes, n_query, n_way) what the ranking was made from
+    differences: Tensor | None  # (episodes, n_query, n_way, dim) squared, of models that measure a distance
+    query: Tensor  # (episodes, n_query, dim) mean vector of each query's tokens
+    support: Tensor  # (episodes, n_way * n_shot, dim) mean vector of each example's tokens
+    support_targets: Tensor  # (episodes, n_way * n_shot, n_way) which of the aspects each example mentions
+    targets: Tensor  # (episodes, n_query, n_way) the truth, for training and calibration only
+
+
+class Threshold(nn.Module, ABC):
+    """Base of the family. A threshold is learned in a second stage, calibrated on validation, or fixed."""
+
+    config_type: ClassVar[type]
+    #: whether the threshold has parameters that are trained jointly with the model in a second stage
+    trained: ClassVar[bool] = False
+    #: whether it chooses its settings from scored validation episodes
+    calibrated: ClassVar[bool] = False
+
+    def __init__(self, config: Any, n_way: int, dim: int) -> None:
+        super().__init__()
+        self.config, self.n_way, self.dim = config, n_way, dim
+
+    @abstractmethod
+    def select(self, scored: Scored) -> Tensor:
+        """Which aspects each query is given. (episodes, n_query, n_way) bool"""
+
+    def calibrate(self, validation: Sequence[Scored]) -> None:
+        """What a calibrated threshold does with scored validation episodes."""
+        raise NotImplementedError(f"{type(self).__name__} is not calibrated")
+
+    def loss(self, scored: Scored) -> Tensor:
+        """What a trained threshold minimises."""
+        raise NotImplementedError(f"{type(self).__name__} is not trained")

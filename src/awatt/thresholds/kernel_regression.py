@@ -1,0 +1,71 @@
+"""KR: how many aspects a query has is estimated from the examples near it (Hou et al. 2021, the paper's alternative)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from awatt.models.ops import softmax
+from awatt.thresholds.base import Scored, Threshold
+from awatt.thresholds.calibration import best_setting
+from awatt.thresholds.static import default_threshold
+
+
+@dataclass(frozen=True)
+class KernelRegressionConfig:
+    """What calibration chooses from: bandwidths of the kernel, and how much weight the universal threshold has."""
+
+    bandwidths: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
+    meta_rates: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+class KernelRegression(Threshold):
+    """https://arxiv.org/abs/2010.05256, "Few-shot Learning for Multi-label Intent Detection".
+
+    A query with k aspects is best cut just below its k-th score, so with p(k) from a Gaussian kernel over the
+    examples' numbers of aspects the estimate is the expectation of the (k + 1)-th largest score. It is mixed with the
+    threshold that is universal over episodes.
+    """
+
+    config_type = KernelRegressionConfig
+    calibrated = True
+    config: KernelRegressionConfig
+    bandwidth: Tensor
+    meta_rate: Tensor
+
+    def __init__(self, config: KernelRegressionConfig, n_way: int, dim: int) -> None:
+        super().__init__(config, n_way, dim)
+        self.register_buffer("bandwidth", torch.tensor(1.0))
+        self.register_buffer("meta_rate", torch.tensor(0.5))
+
+    def threshold(self, scored: Scored) -> Tensor:
+        """One for each query. (episodes, n_query)"""
+        distance = torch.cdist(scored.query, scored.support) ** 2
+        # Relative to the episode's own spread: encoders differ in the scale of their vectors.
+        spread = distance.mean((-2, -1), keepdim=True).clamp(min=1e-9)
+        kernel = softmax(-distance / (2 * self.bandwidth**2 * spread))  # (episodes, n_query, n_examples)
+        n_way = scored.probabilities.shape[-1]
+        counts = torch.nn.functional.one_hot(scored.support_targets.sum(-1), n_way + 1).to(kernel.dtype)
+        count_shares = kernel @ counts  # (episodes, n_query, n_way + 1) p(k = 0 .. n_way)
+        ranked = scored.probabilities.sort(-1, descending=True).values
+        cuts = torch.cat([ranked, torch.zeros_like(ranked[..., :1])], -1)  # the (k + 1)-th largest for k = 0 .. n_way
+        estimate = (count_shares * cuts).sum(-1)
+        return self.meta_rate * default_threshold(n_way) + (1 - self.meta_rate) * estimate
+
+    def select(self, scored: Scored) -> Tensor:
+        return scored.probabilities > self.threshold(scored)[..., None]
+
+    def calibrate(self, validation: Sequence[Scored]) -> None:
+        """The bandwidth and the mixture with the best macro-F1 on validation."""
+
+        def selected(setting: tuple[float, float]) -> list[Tensor]:
+            self.bandwidth.fill_(setting[0])
+            self.meta_rate.fill_(setting[1])
+            return [self.select(scored) for scored in validation]
+
+        settings = list(product(self.config.bandwidths, self.config.meta_rates))
+        selected(best_setting(settings, selected, validation))

@@ -1,0 +1,54 @@
+"""MS: mean and standard deviation of the best static threshold over folds of validation (the paper's alternative)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from awatt.metrics import macro_f1
+from awatt.thresholds.base import Scored, Threshold
+from awatt.thresholds.calibration import best_setting
+from awatt.thresholds.static import default_threshold
+
+
+@dataclass(frozen=True)
+class MeanStdConfig:
+    """Each fold votes for one of ``steps`` thresholds between 0 and 1."""
+
+    folds: int = 10
+    steps: int = 50
+
+
+class MeanStd(Threshold):
+    """ "mean ± standard deviation of the threshold by cross-validation": of mean - std, mean and mean + std the one
+    with the best macro-F1 on all of validation. The paper says no more than the words quoted."""
+
+    config_type = MeanStdConfig
+    calibrated = True
+    config: MeanStdConfig
+    value: Tensor
+
+    def __init__(self, config: MeanStdConfig, n_way: int, dim: int) -> None:
+        super().__init__(config, n_way, dim)
+        self.register_buffer("value", torch.tensor(default_threshold(n_way)))
+
+    def select(self, scored: Scored) -> Tensor:
+        return scored.probabilities >= self.value
+
+    def calibrate(self, validation: Sequence[Scored]) -> None:
+        probabilities = torch.cat([scored.probabilities for scored in validation])
+        targets = torch.cat([scored.targets for scored in validation]).numpy()
+        grid = torch.linspace(0, 1, self.config.steps + 1)[1:-1]
+        f1 = torch.stack([torch.from_numpy(macro_f1((probabilities >= step).numpy(), targets)) for step in grid])
+        folds = torch.stack([fold.mean(1) for fold in f1.tensor_split(self.config.folds, 1)], 1)  # (steps, folds)
+        best = grid[folds.argmax(0)]
+        mean, std = best.mean(), best.std()
+
+        def selected(value: Tensor) -> list[Tensor]:
+            self.value.copy_(value)
+            return [self.select(scored) for scored in validation]
+
+        selected(best_setting([mean, mean - std, mean + std], selected, validation))

@@ -1,0 +1,301 @@
+"""The episodic loop. It knows stages, episodes and losses, and no method by name.
+
+Stage one trains encoder and model with the squared error (Eq. 7). A threshold that is trained has a second stage, in
+which it learns jointly with them at a lower rate. Everything random is drawn from ``(seed, epoch)``, so a run that was
+killed and resumed ends with the numbers of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from awatt.data.corpus import Corpus, find_split, load_corpus
+from awatt.data.fewasp import SPLITS, read_json
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.errors import AwattError
+from awatt.evaluation import measure, score_episodes
+from awatt.runs import RunFolder, flatten_optimizer, restore_optimizer
+from awatt.system import System, SystemConfig
+from awatt.thresholds import Scored
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The paper's schedule (appendix, "Training Details"); what it does not say is chosen on validation."""
+
+    learning_rate: float = 1e-3
+    joint_learning_rate: float = 1e-4  # of the second stage
+    episodes_an_epoch: int = 800
+    validation_episodes: int = 600
+    patience: int = 3  # epochs without a better validation measure
+    max_epochs: int = 100
+    episodes_a_step: int = 2
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that a run's numbers depend on."""
+
+    system: SystemConfig
+    shape: EpisodeShape
+    training: TrainingConfig
+    seed: int = 5
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON, every default written out."""
+        return {
+            **self.system.to_mapping(),
+            "episode": asdict(self.shape),
+            "training": asdict(self.training),
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a progress bar shows while an epoch runs."""
+
+    stage: str
+    epoch: int
+    done: int  # episodes of this epoch
+    total: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Which losses are minimised, at which rate, and by which measure of validation the best epoch is chosen."""
+
+    name: str
+    learning_rate: float
+    with_threshold: bool
+    measure: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come; stands in the checkpoint."""
+
+    stage: int = 0
+    epoch: int = 0  # finished epochs of all stages
+    stage_epoch: int = 0  # of this stage
+    best: float = -1.0  # the stage's measure at its best epoch
+    stale: int = 0  # epochs since then
+
+
+def squared_error(scored: Scored) -> Tensor:
+    """Eq. 7 against the normalised target, mean over the queries; a query without any aspect has the target zero."""
+    targets = scored.targets.to(scored.probabilities.dtype)
+    normalised = targets / targets.sum(-1, keepdim=True).clamp(min=1)
+    return ((scored.probabilities - normalised) ** 2).sum(-1).mean()
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto`` takes what the machine has: CUDA, then MPS, then the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise AwattError(f"the device '{name}' cannot be used: {error}") from None
+    return device
+
+
+def train(
+    config: RunConfig,
+    data: Path,
+    out: Path,
+    resume: bool = False,
+    device: str = "auto",
+    on_step: Callable[[Step], None] = lambda step: None,
+    on_epoch: Callable[[dict[str, Any]], None] = lambda entry: None,
+) -> System:
+    """Train, keep the best epoch in ``out`` and return it. ``out`` is a model folder and the run's record."""
+    folder = RunFolder(out)
+    provenance = data / "provenance.json"
+    source = read_json(provenance) if provenance.is_file() else None
+    folder.open({**config.describe(), "data": data.name, "provenance": source}, resume)
+    torch.manual_seed(config.seed)
+    system = System.create(config.system, _all_texts(data)).to(pick_device(device))
+    Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder).run(on_step, on_epoch)
+    return System.load(out)
+
+
+def _all_texts(data: Path) -> Iterator[str]:
+    """Every sentence of the dataset, for the vocabulary: pretrained vectors are looked up, nothing is learned here."""
+    for split in SPLITS:
+        try:
+            find_split(data, split)
+        except AwattError:
+            continue
+        yield from load_corpus(data, split).sentences
+
+
+class Trainer:
+    """One run: its system, its optimisers, and how far it has come."""
+
+    def __init__(self, config: RunConfig, system: System, corpus: Corpus, held_out: Corpus, folder: RunFolder) -> None:
+        self.config, self.system, self.corpus, self.held_out, self.folder = config, system, corpus, held_out, folder
+        self.sampler = EpisodeSampler(corpus, config.shape, config.seed)
+        self.sentences = system.encoder.tokenize(corpus.sentences)
+        schedule = config.training
+        self.stages = [Stage("model", schedule.learning_rate, False, "auc")]
+        if system.threshold.trained:
+            # The ranking is learned by now: the best epoch is the one whose threshold does best.
+            self.stages.append(Stage("threshold", schedule.joint_learning_rate, True, "macro_f1"))
+        self.progress = Progress()
+
+    def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
+        """All stages, from the checkpoint where there is one. A finished run has a model and no checkpoint."""
+        optimizers = self._optimizers()
+        checkpoint = self.folder.load_checkpoint()
+        if checkpoint is not None:
+            self.progress = Progress(**checkpoint[1])
+            optimizers = self._optimizers()
+            self._restore(checkpoint[0], optimizers)
+        elif self.folder.has_model():
+            return
+        else:
+            self._checkpoint(optimizers)
+        self.folder.forget_after(self.progress.epoch)
+        while True:
+            while not self._stage_is_over():
+                entry = self._epoch(optimizers, on_step)
+                self.folder.append(entry)
+                self._checkpoint(optimizers)
+                on_epoch(entry)
+            if self.progress.stage + 1 == len(self.stages):
+                break
+            # The next stage begins with the best epoch of this one; written down before the model is replaced.
+            self.system.load_state_dict(System.load(self.folder.path).state_dict())
+            self.progress = Progress(stage=self.progress.stage + 1, epoch=self.progress.epoch)
+            optimizers = self._optimizers()
+            self._checkpoint(optimizers)
+        self.folder.checkpoint.unlink()
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that the run is in."""
+        return self.stages[self.progress.stage]
+
+    def _stage_is_over(self) -> bool:
+        limit = self.config.training
+        return self.progress.stale >= limit.patience or self.progress.stage_epoch >= limit.max_epochs
+
+    def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        """Adam; for tables of which a step touches a few rows, the one that updates only these."""
+        sparse = {f"encoder.{name}" for name in self.system.encoder.sparse}
+        named = [(name, value) for name, value in self.system.named_parameters() if value.requires_grad]
+        if not self.stage.with_threshold:
+            named = [(name, value) for name, value in named if not name.startswith("threshold.")]
+        rate = self.stage.learning_rate
+        groups = {
+            "dense": (torch.optim.Adam, [value for name, value in named if name not in sparse]),
+            "sparse": (torch.optim.SparseAdam, [value for name, value in named if name in sparse]),
+        }
+        return {name: kind(values, lr=rate) for name, (kind, values) in groups.items() if values}
+
+    def _epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> dict[str, Any]:
+        """Train one epoch, validate, keep the model if it is the best of its stage. Returns the line for the log."""
+        start = time.perf_counter()
+        loss = self._train_epoch(optimizers, on_step)
+        trained = time.perf_counter()
+        schedule, shape, seed = self.config.training, self.config.shape, self.config.seed
+        batches: Iterable[Scored] = score_episodes(
+            self.system, self.held_out, shape, schedule.validation_episodes, seed
+        )
+        if self.system.threshold.calibrated:
+            batches = list(batches)
+            self.system.threshold.calibrate(batches)
+        found = measure(self.system, batches)
+        reached = found[self.stage.measure]
+        better = reached > self.progress.best
+        self.progress = replace(
+            self.progress,
+            epoch=self.progress.epoch + 1,
+            stage_epoch=self.progress.stage_epoch + 1,
+            best=max(reached, self.progress.best),
+            stale=0 if better else self.progress.stale + 1,
+        )
+        entry = {
+            "stage": self.stage.name,
+            "epoch": self.progress.epoch,
+            "loss": loss,
+            **{f"val_{name}": found[name] for name in ("auc", "macro_f1", "argmax_f1")},
+            "best": better,
+            "train_seconds": round(trained - start, 3),
+            "validation_seconds": round(time.perf_counter() - trained, 3),
+        }
+        if better:
+            self.system.save(self.folder.path, model_card(self.config, entry, self.folder.read_description()))
+        return entry
+
+    def _train_epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> float:
+        schedule = self.config.training
+        # From (seed, epoch) alone, so that a resumed run draws the same numbers.
+        torch.manual_seed(self.config.seed * 100_003 + self.progress.epoch)
+        self.system.train()
+        total, first = 0.0, self.progress.epoch * schedule.episodes_an_epoch
+        for done in range(0, schedule.episodes_an_epoch, schedule.episodes_a_step):
+            count = min(schedule.episodes_a_step, schedule.episodes_an_epoch - done)
+            episode = self.sampler.batch(first + done, count)
+            scored = self.system.score_fresh(self.sentences, self.corpus, episode)
+            loss = squared_error(scored)
+            if self.stage.with_threshold:
+                loss = loss + self.system.threshold.loss(scored)
+            for optimizer in optimizers.values():
+                optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            for optimizer in optimizers.values():
+                optimizer.step()
+            value = loss.item()
+            if not math.isfinite(value):
+                raise AwattError(
+                    f"the loss is {value} in epoch {self.progress.epoch + 1} after {done} episodes. The best epoch so "
+                    f"far is in {self.folder.path}. Lower training.learning_rate, or look for odd rows in the data."
+                )
+            total += value * count
+            on_step(Step(self.stage.name, self.progress.epoch + 1, done + count, schedule.episodes_an_epoch, value))
+        return total / schedule.episodes_an_epoch
+
+    def _checkpoint(self, optimizers: dict[str, torch.optim.Optimizer]) -> None:
+        tensors = {f"system.{name}": value.detach().cpu() for name, value in self.system.state_dict().items()}
+        for name, optimizer in optimizers.items():
+            tensors |= flatten_optimizer(optimizer, name)
+        self.folder.save_checkpoint(tensors, asdict(self.progress))
+
+    def _restore(self, tensors: dict[str, Tensor], optimizers: dict[str, torch.optim.Optimizer]) -> None:
+        state = {name.removeprefix("system."): value for name, value in tensors.items() if name.startswith("system.")}
+        self.system.load_state_dict(state)
+        for name, optimizer in optimizers.items():
+            restore_optimizer(optimizer, name, tensors)
+
+
+def model_card(config: RunConfig, entry: Mapping[str, Any], description: Mapping[str, Any]) -> str:
+    """What the model is, where it comes from and how good it was on validation."""
+    system, shape = config.system, config.shape
+    splits = (description.get("provenance") or {}).get("splits", {})
+    origin = ", ".join(f"{split}: {facts['source']}" for split, facts in splits.items()) or "not recorded"
+    return f"""# {system.method} with {system.encoder}
+
+Few-shot aspect category detection, trained with awatt {description["awatt"]}.
+
+| | |
+|---|---|
+| method, encoder, threshold | {system.method}, {system.encoder}, {system.threshold} |
+| trained on | {description["data"]} ({origin}) |
+| episodes | {shape.n_way}-way {shape.n_shot}-shot, {shape.n_query} queries an aspect, seed {config.seed} |
+| best epoch | {entry["epoch"]} ({entry["stage"]} stage) |
+| validation AUC, macro-F1 | {entry["val_auc"]:.4f}, {entry["val_macro_f1"]:.4f} |
+
+Load it with `awatt evaluate FOLDER --data DIR`. `config.json` has every setting.
+"""

@@ -1,0 +1,121 @@
+"""What several test files share: the data beside the project, tiny datasets, and the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Outcome(NamedTuple):
+    """What a command gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the benchmark's files; tests that need it are skipped without it."""
+    folder = Path(os.environ.get("AWATT_SHARED", ROOT.parent / "shared"))
+    if not (folder / "data" / "fewasp").is_dir():
+        pytest.skip(f"needs the benchmark's files in {folder}/data; set AWATT_SHARED to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_build(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three datasets as built from the real files, once a session."""
+    from awatt.data.yelp_aspect import build
+
+    out = tmp_path_factory.mktemp("build")
+    build(shared / "data" / "yelp_aspect", shared / "data" / "fewasp", out)
+    return out
+
+
+@pytest.fixture
+def write_json() -> Callable[[Path, object], Path]:
+    """Write a value as JSON, its folder too."""
+
+    def write(path: Path, value: object) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value), "utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_yelp() -> Callable[[Path, Mapping[str, list[str]]], Path]:
+    """Write ``{sentence: aspects}`` as a Yelp_aspect file and give its folder."""
+
+    def write(folder: Path, sentences: Mapping[str, list[str]], name: str = "hotel.txt") -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [
+            f"r{i}\t{text}\t{aspect}\t 1 \n" for i, (text, found) in enumerate(sentences.items()) for aspect in found
+        ]
+        (folder / name).write_text("".join(rows), "utf-8")
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def hundred_aspects() -> dict[str, list[str]]:
+    """Sentences of 100 aspects, with one, two or three aspects each, and one aspect that is too rare to be taken."""
+    chance = random.Random(0)
+    names = [f"aspect_{number:03d}" for number in range(100)]
+    sentences = {
+        f"this is sentence {number} of {name} .": [name, *chance.sample([n for n in names if n != name], number % 3)]
+        for name in names
+        for number in range(12)
+    }
+    return sentences | {"nobody talks of this .": ["rare"]}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Run the command in this process."""
+    from awatt.cli import main
+
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["awatt", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert isinstance(stop.value.code, int)
+        return Outcome(stop.value.code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def script() -> Path:
+    """The installed ``awatt`` command."""
+    path = Path(sys.executable).with_name("awatt")
+    if not path.is_file():
+        pytest.skip(f"needs the installed command {path}; run pip install --editable .")
+    return path
+
+
+@pytest.fixture
+def run_script(script: Path, tmp_path: Path) -> Callable[..., Outcome]:
+    """Run the installed command in a process of its own."""
+
+    def call(*arguments: object) -> Outcome:
+        done = subprocess.run(
+            [script, *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return call
