@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from awatt.data.corpus import Corpus
+from awatt.config import build, choose
+from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.errors import AwattError
 from awatt.metrics import argmax_f1, macro_f1, mean_ci95, roc_auc
 from awatt.system import System
-from awatt.thresholds import Scored
+from awatt.thresholds import THRESHOLDS, Scored
 
 _SENTENCES = 2500  # of the episodes that are scored at once: enough to keep Python's share small, and memory too
+_CALIBRATION = 600  # validation episodes, as in training
 
 
 @torch.no_grad()
@@ -44,3 +49,20 @@ def measure(system: System, batches: Iterable[Scored]) -> dict[str, float]:
         interval = mean_ci95(np.concatenate(parts))
         found[name], found[f"{name}_ci95"] = interval.mean, interval.half_width
     return found
+
+
+def replace_threshold(system: System, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> None:
+    """Give the system another threshold: a number, or a kind that needs no training, calibrated on the val split."""
+    name, settings = wanted, {}
+    with suppress(ValueError):
+        name, settings = "static", {"value": float(wanted)}
+    kind = choose(THRESHOLDS, name, "threshold")
+    if kind.trained:
+        if name == system.config.threshold:
+            return
+        raise AwattError(f"the {name} threshold is trained with its model. Train a run with --threshold {name}.")
+    system.threshold = kind(build(kind.config_type, settings, "threshold"), shape.n_way, system.encoder.dim)
+    system.threshold.to(system.device)
+    if kind.calibrated:
+        validation = list(score_episodes(system, load_corpus(data, "val"), shape, _CALIBRATION, seed))
+        system.threshold.calibrate(validation)

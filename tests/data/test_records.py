@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import gzip
 import io
 import json
@@ -66,8 +67,12 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 
 @pytest.fixture(autouse=True)
-def _limit_of_csv_is_left_alone() -> Iterator[None]:
+def _nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    complaints: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
     yield
+    gc.collect(0)
+    assert [str(each.exc_value) for each in complaints] == []
     assert csv.field_size_limit() == LIMIT
 
 
@@ -257,6 +262,11 @@ def test_nul_is_text_like_any_other(put: Any) -> None:
     assert "Invalid control character" in str(fault_of(put("x.jsonl", '{"text": "a\0b"}\n')))
 
 
+def test_escapes_and_nan_in_json(put: Any) -> None:
+    [record] = read(put("x.jsonl", '{"text": "\\ud83d\\ude00\\u0000", "score": NaN}\n'))
+    assert record.text == "😀\0"
+
+
 # ---- faults ----
 
 FAULTS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
@@ -357,6 +367,12 @@ def test_faults_of_the_whole_file_raise_even_when_lenient(put: Any, name: str) -
     path = put(*FAULTS[name][:2])
     with pytest.raises(DataError):
         read_leniently(path)
+
+
+@pytest.mark.parametrize("header", [b"te\xff,b\n", b'"te"x,b\n'])
+def test_the_row_after_a_faulty_header_is_not_taken_for_it(put: Any, header: bytes) -> None:
+    with pytest.raises(DataError, match="line 1: "):
+        read_leniently(put("x.csv", header + b"text,b\na,1\n"))
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -556,6 +572,13 @@ def test_stdin_is_jsonl_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
         read("-")
 
 
+def test_files_need_no_standard_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # as in a daemon; a notebook's have no bytes
+    monkeypatch.setattr(sys, "stdout", None)
+    write(tmp_path / "x.csv", [{"text": "a"}])
+    assert read(tmp_path / "x.csv")[0].text == "a"
+
+
 # ---- whole files ----
 
 
@@ -626,7 +649,6 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "true.txt").read_text() == "a\n"
 
 
-@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("gz", GZIP)
 @pytest.mark.parametrize("kind", ALL)
 def test_full_disk(tmp_path: Path, kind: str, gz: str) -> None:

@@ -112,7 +112,8 @@ def test_an_episode_does_not_depend_on_its_batch(shape: EpisodeShape, first: int
     whole = sampler.batch(first, count)
     for place in range(count):
         assert same(whole[place], sampler.batch(first + place, 1)[0])
-    assert same(whole[1:], EpisodeSampler(CORPUS, shape, seed).batch(first + 1, count - 1)) or count == 1
+    if count > 1:
+        assert same(whole[1:], EpisodeSampler(CORPUS, shape, seed).batch(first + 1, count - 1))
 
 
 def test_drawing_before_changes_nothing() -> None:
@@ -153,14 +154,11 @@ def test_the_next_seed_is_not_the_next_episode() -> None:
 
 
 def test_episode_zero_of_seed_five_stays_what_it_was() -> None:
-    """Published numbers rest on these draws: a change here changes every result."""
+    """Written down from the first version, not derived: a change here changes the episodes of every result."""
     batch = EpisodeSampler(CORPUS, EpisodeShape(3, 1, 1), 5).batch(0, 2)
-    assert batch.aspects.tolist() == PINNED["aspects"]
-    assert batch.support[..., 0].tolist() == PINNED["support"]
-    assert batch.query.tolist() == PINNED["query"]
-
-
-PINNED: dict[str, list[list[int]]] = {"aspects": [], "support": [], "query": []}
+    assert batch.aspects.tolist() == [[6, 5, 4], [7, 2, 5]]
+    assert batch.support[..., 0].tolist() == [[42, 117, 149], [258, 197, 127]]
+    assert batch.query.tolist() == [[72, 120, 133], [282, 190, 101]]
 
 
 # fair

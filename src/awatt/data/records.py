@@ -83,9 +83,7 @@ def read_records(
     if separator == "":
         raise AwattError("the separator of aspects is empty. Give one such as '|', or leave it out.")
     separators = SEPARATORS if separator is None else re.compile(re.escape(separator))
-    source = _Source(
-        path, compressed, text_column, aspects_column, separators, batch_size, on_error or _raise
-    )
+    source = _Source(path, compressed, text_column, aspects_column, separators, batch_size, on_error or _raise)
     return _batches(source, READERS[kind])
 
 
@@ -138,8 +136,9 @@ class _Source:
     opened: ExitStack = field(default_factory=ExitStack)  # closed when the last batch is out, or earlier
 
     def open(self) -> IO[bytes]:
-        stream: IO[bytes] = sys.stdin.buffer
-        if self.path != STANDARD_STREAM:
+        if self.path == STANDARD_STREAM:
+            stream: IO[bytes] = sys.stdin.buffer
+        else:
             try:
                 stream = self.opened.enter_context(open(self.path, "rb"))  # noqa: SIM115 (the stack closes it)
             except OSError as error:
@@ -239,9 +238,7 @@ def _lines(source: _Source, faults: list[DataError]) -> Iterator[str]:
     try:
         for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE), ""), 1):
             if len(line) == LONGEST_LINE:
-                raise source.fault(
-                    f"the line has over {LONGEST_LINE:,} characters. Is this the format?", number
-                )
+                raise source.fault(f"over {LONGEST_LINE:,} characters. Does the suffix fit the file?", number)
             if not line.isascii():
                 try:
                     line.encode()
@@ -275,7 +272,7 @@ def _read_json(source: _Source) -> Rows:
             if not isinstance(row, dict):
                 raise _UnfitError('this is JSON, but not an object such as {"text": "Good food."}')
             if "\\u" in line:
-                JSON.encode(row).encode()  # fails for half a character, which no tokeniser takes
+                _to_json(row).encode()  # fails for half a character, which no tokeniser takes
         except json.JSONDecodeError as error:
             reason = f"broken JSON at character {error.colno} ({error.msg})"
         except UnicodeEncodeError:
@@ -301,9 +298,7 @@ def _long_cells() -> Iterator[None]:
         yield
     finally:
         with _limits_lock:
-            limit = _limits.pop()
-            if not _limits:
-                csv.field_size_limit(limit)
+            csv.field_size_limit(_limits.pop())
 
 
 def _read_delimited(source: _Source, delimiter: str) -> Rows:
@@ -581,8 +576,8 @@ class RecordWriter:
 
     def __enter__(self) -> Self:
         with self._write_faults(), ExitStack() as stack:
-            stream: IO[bytes] = sys.stdout.buffer
             if self._target is None:
+                stream: IO[bytes] = sys.stdout.buffer
                 stack.callback(stream.flush)
             else:
                 self._temporary = self._target.with_name(f".awatt-{secrets.token_hex(8)}.tmp")

@@ -23,7 +23,8 @@ def dataset_stats(folder: Path, episodes: int, shape: EpisodeShape, seed: int) -
         except AwattError:
             continue
         corpus = load_corpus(folder, split)
-        found[split] = corpus_stats(corpus) | episode_stats(corpus, episodes, shape, seed)
+        sampled = episode_stats(corpus, episodes, shape, seed)  # first: it refuses a corpus without any aspect
+        found[split] = corpus_stats(corpus) | sampled
     if not found:
         find_split(folder, SPLITS[0])  # says what a dataset's folder needs
     provenance = folder / "provenance.json"

@@ -127,7 +127,7 @@ class GloveCNN(Encoder):
         rows = self.table(torch.from_numpy(words).to(device)) @ self.kernel  # (n_words, window * hidden)
         # One more row of zeros stands for what lies beyond a sentence's ends.
         parts = F.pad(rows, (0, 0, 0, 1)).view(-1, self.dim)
-        hidden = self.bias
+        hidden: Tensor = self.bias
         for slot, words_there in enumerate(_neighbours(inverse, sentences.lengths, self.window, beyond=len(words))):
             index = torch.from_numpy(words_there * self.window + slot).to(device)
             hidden = hidden + parts.index_select(0, index)

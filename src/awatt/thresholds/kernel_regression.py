@@ -1,4 +1,4 @@
-"""KR: how many aspects a query has is estimated from the examples near it (Hou et al. 2021, the paper's alternative)."""
+"""KR: how many aspects a query has, estimated from the examples near it (Hou et al. 2021, the paper's alternative)."""
 
 from __future__ import annotations
 

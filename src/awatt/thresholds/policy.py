@@ -89,4 +89,5 @@ class Policy(Threshold):
             tau = torch.distributions.Beta(a, b).sample().clamp(1e-4, 1 - 1e-4)
             score = instance_f1(ranking >= tau[..., None], scored.targets)
             reference = instance_f1(ranking >= beta_mode(a, b)[..., None], scored.targets)
-        return (-(score - reference) * torch.distributions.Beta(a, b).log_prob(tau)).mean()
+        log_probability: Tensor = torch.distributions.Beta(a, b).log_prob(tau)  # type: ignore[no-untyped-call]
+        return (-(score - reference) * log_probability).mean()

@@ -1,0 +1,65 @@
+"""Progress of long work, on stderr."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from awatt.training import Step, TrainingConfig
+
+_EVERY = 0.1  # seconds between two updates: a bar must not cost time
+
+
+class TrainingProgress:
+    """A bar for the running epoch, with loss, episodes a second and time left, and a line for each that is done."""
+
+    def __init__(self, schedule: TrainingConfig, quiet: bool) -> None:
+        self.schedule, self.quiet = schedule, quiet
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} episodes, loss {task.fields[loss]:.4f}"),
+            TextColumn("{task.fields[rate]:.0f}/s"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=quiet,
+            transient=True,
+        )
+        self.task = self.bar.add_task("epoch 1", total=schedule.episodes_an_epoch, loss=0.0, rate=0.0)
+        self.began = self.shown = 0.0
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def on_step(self, step: Step) -> None:
+        """A training step is done."""
+        now = time.monotonic()
+        if step.done <= self.schedule.episodes_a_step:
+            self.bar.reset(self.task, description=f"{step.stage}, epoch {step.epoch}", total=step.total)
+            self.began = now
+        if now - self.shown >= _EVERY or step.done == step.total:
+            rate = step.done / max(now - self.began, 1e-9)
+            self.bar.update(self.task, completed=step.done, loss=step.loss, rate=rate)
+            self.shown = now
+
+    def on_epoch(self, entry: dict[str, Any]) -> None:
+        """An epoch is done and validated."""
+        if not self.quiet:
+            mark = "  [green]best[/]" if entry["best"] else ""
+            rate = self.schedule.episodes_an_epoch / max(entry["train_seconds"], 1e-9)
+            self.console.print(
+                f"{entry['stage']:<9} epoch {entry['epoch']:>3}  loss {entry['loss']:.4f}"
+                f"  val AUC {entry['val_auc']:.4f}  F1 {entry['val_macro_f1']:.4f}  {rate:.0f} episodes/s{mark}"
+            )

@@ -1,0 +1,157 @@
+"""``awatt train`` and ``awatt evaluate``: a method on a benchmark."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from awatt.training import RunConfig
+
+Data = Annotated[Path, typer.Option(help="A dataset's folder, with train, val and test files.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, mps.")]
+
+_DEFAULTS = {"method": "proto-awatt", "encoder": "glove-cnn", "threshold": "static", "seed": 5}
+_EPISODE = {"n_way": 5, "n_shot": 5, "n_query": 5}
+
+
+def train(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The run's folder; afterwards it is the trained model.")],
+    method: Annotated[str | None, typer.Option(help="See 'awatt models'. [default: proto-awatt]")] = None,
+    encoder: Annotated[str | None, typer.Option(help="See 'awatt encoders'. [default: glove-cnn]")] = None,
+    threshold: Annotated[
+        str | None, typer.Option(help="static, policy, kernel-regression, mean-std. [default: static]")
+    ] = None,
+    n_way: Annotated[int | None, typer.Option(help="Aspects an episode. [default: 5]")] = None,
+    n_shot: Annotated[int | None, typer.Option(help="Examples an aspect. [default: 5]")] = None,
+    n_query: Annotated[int | None, typer.Option(help="Queries an aspect. [default: 5]")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random. [default: 5]")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="For example model.e_m=25.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with the same names; options go before it.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    device: Device = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Train a method on the train split and keep the epoch that does best on the val split.
+
+    The settings that --set knows stand in the sections model, encoder, threshold, training and episode; a wrong name
+    lists the right ones. A run that was killed goes on with --resume and ends with the same numbers.
+    """
+    from awatt.cli.progress import TrainingProgress
+    from awatt.errors import require
+
+    require("torch", "train")
+    from awatt.training import train as run_training
+
+    options: dict[str, Any] = {"method": method, "encoder": encoder, "threshold": threshold, "seed": seed}
+    episode = {"n_way": n_way, "n_shot": n_shot, "n_query": n_query}
+    resolved = _resolve(config, options, episode, settings or [])
+    with TrainingProgress(resolved.training, quiet) as progress:
+        try:
+            run_training(resolved, data, out, resume, device, progress.on_step, progress.on_epoch)
+        except KeyboardInterrupt:
+            typer.echo(f"awatt: stopped. The best epoch so far is in {out}; --resume goes on.", err=True)
+            raise
+    typer.echo(str(out))
+
+
+def _resolve(config: Path | None, options: dict[str, Any], episode: dict[str, Any], items: list[str]) -> RunConfig:
+    """Defaults, then the file, then the options, then --set."""
+    from awatt.config import build, parse_overrides, read_toml
+    from awatt.data.sampler import EpisodeShape
+    from awatt.errors import AwattError
+    from awatt.system import SystemConfig
+    from awatt.training import RunConfig, TrainingConfig
+
+    content = read_toml(config) if config else {}
+    sections = {"model", "encoder", "threshold", "training", "episode"}
+    named = {"encoder_settings": "encoder", "threshold_settings": "threshold"}
+    given: dict[str, dict[str, Any]] = {section: {} for section in sections}
+    chosen: dict[str, Any] = dict(_DEFAULTS)
+    for name, value in content.items():
+        section = named.get(name, name)
+        if isinstance(value, dict) and section in sections:
+            given[section] |= value
+        elif name in _DEFAULTS:
+            chosen[name] = value
+        else:
+            valid = [*_DEFAULTS, "[model]", "[encoder_settings]", "[threshold_settings]", "[training]", "[episode]"]
+            raise AwattError(f"{config}: there is no setting '{name}'. Valid here: {', '.join(valid)}.")
+    chosen |= {name: value for name, value in options.items() if value is not None}
+    given["episode"] = _EPISODE | given["episode"]
+    given["episode"] |= {name: value for name, value in episode.items() if value is not None}
+    for section, values in parse_overrides(items).items():
+        if section not in sections:
+            raise AwattError(f"there is no section '{section}' for --set. Valid: {', '.join(sorted(sections))}.")
+        given[section] |= values
+    shape = build(EpisodeShape, given["episode"], "episode")
+    system = SystemConfig.from_mapping({**chosen, "n_way": shape.n_way, "settings": given})
+    return RunConfig(system, shape, build(TrainingConfig, given["training"], "training"), chosen["seed"])
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'awatt train' wrote.")],
+    data: Data,
+    split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
+    episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 600,
+    threshold: Annotated[
+        str | None, typer.Option(help="Another one than the run's: a number, static, kernel-regression, mean-std.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the episodes. [default: the run's]")] = None,
+    n_way: Annotated[int | None, typer.Option(help="Aspects an episode. [default: the run's]")] = None,
+    n_shot: Annotated[int | None, typer.Option(help="Examples an aspect. [default: the run's]")] = None,
+    n_query: Annotated[int | None, typer.Option(help="Queries an aspect. [default: the run's]")] = None,
+    none_rate: Annotated[float, typer.Option(help="Share of queries that mention none of the aspects.")] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    device: Device = "auto",
+) -> None:
+    """AUC, macro-F1 and argmax-F1 with their 95 % intervals over episodes of a split."""
+    from awatt.errors import require
+
+    require("torch", "train")
+    from awatt.data.corpus import load_corpus
+    from awatt.data.sampler import EpisodeShape
+    from awatt.evaluation import measure, replace_threshold, score_episodes
+    from awatt.runs import RunFolder
+    from awatt.system import System
+    from awatt.training import pick_device
+
+    start = time.perf_counter()
+    system = System.load(run).to(pick_device(device))
+    asked = RunFolder(run).read_description()
+    episode = asked["episode"]
+    shape = EpisodeShape(
+        n_way or episode["n_way"], n_shot or episode["n_shot"], n_query or episode["n_query"], none_rate
+    )
+    seed = asked["seed"] if seed is None else seed
+    if threshold is not None:
+        replace_threshold(system, threshold, data, shape, seed)
+    found = measure(system, score_episodes(system, load_corpus(data, split), shape, episodes, seed))
+    result = {
+        **found,
+        "episodes": episodes,
+        "threshold": threshold or system.config.threshold,
+        "split": split,
+        "seed": seed,
+        "n_way": shape.n_way,
+        "n_shot": shape.n_shot,
+        "none_rate": none_rate,
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    if as_json:
+        typer.echo(json.dumps(result, indent=1))
+        return
+    for name in ("auc", "macro_f1", "argmax_f1"):
+        typer.echo(f"{name.replace('_', '-'):<10} {result[name]:.4f} ± {result[f'{name}_ci95']:.4f}")
+    typer.echo(
+        f"{episodes} episodes of {split}, {shape.n_way}-way {shape.n_shot}-shot, seed {seed}, "
+        f"threshold {result['threshold']}, {result['seconds']:.1f} s",
+        err=True,
+    )

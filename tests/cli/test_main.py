@@ -1,0 +1,179 @@
+"""The command as a whole: help, version, exit codes, one line for a fault and never a traceback."""
+
+import errno
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import awatt
+from awatt.errors import AwattError
+
+Run = Callable[..., Any]
+
+
+def test_version_is_printed(run: Run) -> None:
+    assert run("--version") == (0, f"{awatt.__version__}\n", "")
+
+
+def test_the_installed_command_prints_its_version(run_script: Run) -> None:
+    assert run_script("--version") == (0, f"{awatt.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ((), ["data", "demo", "--version"]),
+        (("data",), ["build", "stats", "check"]),
+        (("data", "build"), ["YELP_DIR", "--fewasp", "--out", "--seed"]),
+        (("data", "stats"), ["DIR", "--json", "--episodes", "--n-way", "--n-shot", "--n-query", "--seed"]),
+        (("data", "check"), ["FILE", "--text-column", "--aspects-column"]),
+        (("demo",), ["--n-way", "--n-shot", "--seed"]),
+    ],
+)
+def test_help_names_every_part(run: Run, command: tuple[str, ...], words: list[str]) -> None:
+    code, out, err = run(*command, "--help")
+    assert (code, err) == (0, "")
+    assert [word for word in words if word not in out] == []
+
+
+@pytest.mark.parametrize("command", [(), ("data",)])
+def test_no_command_shows_the_help_and_is_a_usage_error(run: Run, command: tuple[str, ...]) -> None:
+    code, out, err = run(*command)
+    assert code == 2
+    assert "Commands" in out + err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--nope",), "--nope"),
+        (("nope",), "nope"),
+        (("data", "nope"), "nope"),
+        (("data", "build"), "YELP_DIR"),
+        (("data", "build", "somewhere"), "--out"),
+        (("data", "stats", "somewhere", "--episodes", "0"), "--episodes"),
+        (("data", "stats", "somewhere", "--seed", "-1"), "--seed"),
+        (("data", "stats", "somewhere", "--n-way", "many"), "--n-way"),
+        (("data", "check", "a", "b"), "b"),
+    ],
+)
+def test_usage_errors_end_in_a_traceback(run: Run, arguments: tuple[str, ...], word: str) -> None:
+    """They did: typer's own exceptions are not click's."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ")
+    assert word in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_a_usage_error_of_the_installed_command(run_script: Run) -> None:
+    code, out, err = run_script("data", "stats", "--nope")
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: awatt data stats")
+    assert "Traceback" not in err
+
+
+@pytest.fixture
+def raising(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
+    """Run a command whose work raises an error."""
+
+    def call(error: BaseException) -> Any:
+        def fail(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("awatt.data.yelp_aspect.build", fail)
+        return run("data", "build", "yelp", "--out", "out")
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (AwattError("too little. Add more."), 2, "awatt: too little. Add more."),
+        (AwattError("a name\nof two\r\nlines"), 2, "awatt: a name of two lines"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out"),
+            1,
+            "awatt: [Errno 28] No space left on device: 'out'",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "out"), 1, "awatt: [Errno 13] Permission denied: 'out'"),
+        (MemoryError(), 1, "awatt: out of memory."),
+        (KeyboardInterrupt(), 130, "awatt: interrupted."),
+    ],
+)
+def test_a_fault_is_one_line_and_its_exit_code(raising: Run, error: BaseException, code: int, line: str) -> None:
+    assert raising(error) == (code, "", f"{line}\n")
+
+
+def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    from awatt.cli import main
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("awatt.data.yelp_aspect.build", fail)
+    monkeypatch.setattr("sys.argv", ["awatt", "data", "build", "yelp", "--out", "out"])
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_an_interrupt_ends_the_installed_command_with_130(script: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "yelp" / "hotel.txt"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    command = [script, "data", "build", pipe.parent, "--out", tmp_path / "out"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        writer = _open_when_read(pipe)
+        process.send_signal(signal.SIGINT)  # it waits for our first line
+        out, err = process.communicate(timeout=30)
+        os.close(writer)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (130, "", "awatt: interrupted.\n")
+
+
+def _open_when_read(pipe: Path) -> int:
+    """Open a named pipe for writing as soon as the other side reads it."""
+    for _ in range(300):
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            time.sleep(0.05)
+    raise TimeoutError(f"nobody reads {pipe}")
+
+
+def test_a_reader_that_has_had_enough_gets_no_traceback(script: Path) -> None:
+    process = subprocess.Popen([script, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(timeout=30) in (0, 1)
+
+
+def test_the_demo_prints_an_episode(run: Run) -> None:
+    code, out, err = run("demo", "--n-way", 3, "--n-shot", 2)
+    assert (code, err) == (0, "")
+    assert "To be found" in out
+    assert run("demo", "--n-way", 3, "--n-shot", 2).out == out
+    assert run("demo", "--n-way", 3, "--n-shot", 2, "--seed", 6).out != out
+
+
+def test_a_demo_that_asks_for_too_much_says_so(run: Run) -> None:
+    code, out, err = run("demo", "--n-way", 1000)
+    assert (code, out) == (2, "")
+    assert err.startswith("awatt: the sample split has ")
+    assert err.endswith("Add aspects or lower --n-way.\n")
