@@ -2,7 +2,13 @@
 
 from awatt.encoders.base import Encoded, Encoder, Sentences
 from awatt.encoders.glove import GloveCNN
+from awatt.encoders.lstm import GloveLSTM
+from awatt.encoders.static import StaticEncoder
 
-ENCODERS: dict[str, type[Encoder]] = {"glove-cnn": GloveCNN}
+ENCODERS: dict[str, type[Encoder]] = {
+    "glove-cnn": GloveCNN,
+    "glove-lstm": GloveLSTM,
+    "static": StaticEncoder,
+}
 
 __all__ = ["ENCODERS", "Encoded", "Encoder", "Sentences"]

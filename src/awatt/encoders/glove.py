@@ -1,4 +1,4 @@
-"""GloVe word vectors, fine-tuned, with a convolution (Zeng et al. 2014) on top: the paper's encoder."""
+"""GloVe word vectors, fine-tuned, and the paper's encoder: a convolution on top of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from awatt.encoders.base import Encoder, Sentences
+from awatt.encoders.base import Encoder, Sentences, look_up
+from awatt.encoders.convolution import Convolution
 from awatt.errors import DataError, require
 from awatt.text import UNKNOWN, build_vocabulary, split_words, word_tokenizer
 
@@ -28,7 +28,6 @@ class GloveConfig:
     """The paper's sizes; where it is silent, the choice and its comparison stand in results/LOG.md."""
 
     hidden: int = 50
-    window: int = 3
     #: words in the vocabulary: all that the corpus needs, then GloVe's most frequent ones
     vocabulary: int = 50_000
     max_length: int = 100
@@ -86,20 +85,15 @@ def glove_tokenizer(config: GloveConfig, texts: Iterable[str]) -> tuple[Tokenize
     return word_tokenizer(vocabulary), np.concatenate([rows.mean(0, keepdims=True), rows])
 
 
-class GloveCNN(Encoder):
-    """Each token's vector is a linear map of the word vectors in a window around it (Eq. 1)."""
+class Glove(Encoder):
+    """The table of word vectors, fine-tuned; what makes them contextual is the subclass's."""
 
-    config_type = GloveConfig
     sparse = ("table.weight",)
 
     def __init__(self, config: GloveConfig, tokenizer: Tokenizer, width: int) -> None:
         super().__init__()
         self.tokenizer, self.max_length, self.dim = tokenizer, config.max_length, config.hidden
-        self.window = config.window
         self.table = nn.Embedding(tokenizer.get_vocab_size(), width, sparse=True)
-        # "All other parameters are initialized by sampling from a normal distribution N(0, 0.1)"
-        self.kernel = nn.Parameter(torch.randn(width, config.window * config.hidden) * 0.1)
-        self.bias = nn.Parameter(torch.randn(config.hidden) * 0.1)
 
     @classmethod
     def create(cls, config: GloveConfig, texts: Iterable[str]) -> Self:
@@ -116,33 +110,26 @@ class GloveCNN(Encoder):
     def details(self) -> dict[str, Any]:
         return {"width": self.table.embedding_dim}
 
+
+@dataclass(frozen=True)
+class GloveCnnConfig(GloveConfig):
+    """With the paper's convolution."""
+
+    window: int = 3
+
+
+class GloveCNN(Glove):
+    """GloVe and a convolution (Zeng et al. 2014) on top: the paper's encoder.
+
+    https://aclanthology.org/C14-1220
+    """
+
+    config_type = GloveCnnConfig
+
+    def __init__(self, config: GloveCnnConfig, tokenizer: Tokenizer, width: int) -> None:
+        super().__init__(config, tokenizer, width)
+        self.convolution = Convolution(width, config.hidden, config.window)
+
     def forward(self, sentences: Sentences) -> Tensor:
-        """h_i = CNN(e_{i-1}, e_i, e_{i+1}) with zeros beyond the ends of a sentence. (n_tokens, hidden)
-
-        A convolution is linear, so each *different* word is multiplied by the kernel once, and a token sums what the
-        words around it contribute. A batch repeats its words several times; this is where the time goes.
-        """
-        words, inverse = np.unique(sentences.ids, return_inverse=True)
-        device = self.kernel.device
-        rows = self.table(torch.from_numpy(words).to(device)) @ self.kernel  # (n_words, window * hidden)
-        # One more row of zeros stands for what lies beyond a sentence's ends.
-        parts = F.pad(rows, (0, 0, 0, 1)).view(-1, self.dim)
-        hidden: Tensor = self.bias
-        for slot, words_there in enumerate(_neighbours(inverse, sentences.lengths, self.window, beyond=len(words))):
-            index = torch.from_numpy(words_there * self.window + slot).to(device)
-            hidden = hidden + parts.index_select(0, index)
-        return hidden
-
-
-def _neighbours(
-    ids: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], window: int, beyond: int
-) -> list[npt.NDArray[np.int64]]:
-    """For each place of the window the id that stands there, seen from every token; ``beyond`` outside its sentence."""
-    sentence = np.repeat(np.arange(len(lengths)), lengths)
-    shifted = []
-    for offset in range(-(window // 2), window // 2 + 1):
-        there = np.arange(len(ids)) + offset
-        inside = (there >= 0) & (there < len(ids))
-        there = np.where(inside, there, 0)
-        shifted.append(np.where(inside & (sentence[there] == sentence), ids[there], beyond))
-    return shifted
+        """h_i = CNN(e_{i-1}, e_i, e_{i+1}) with zeros beyond the ends of a sentence. (n_tokens, hidden)"""
+        return self.convolution(*look_up(self.table, sentences), sentences.lengths)

@@ -12,7 +12,12 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
-from awatt.models.ops import softmax
+from awatt.models.ops import masked_max, softmax
+
+
+def sentence_vectors(sentences: Encoded) -> Tensor:
+    """One vector a sentence, for the methods that do not look at words. (..., length, dim) -> (..., dim)"""
+    return masked_max(sentences.tokens, sentences.mask)
 
 
 class FewShotModel(nn.Module, ABC):
