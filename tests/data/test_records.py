@@ -25,7 +25,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from awatt.data import records
-from awatt.data.records import Record, RecordWriter, read_records
+from awatt.data.records import Record, read_records
+from awatt.data.writer import RecordWriter
 from awatt.errors import AwattError, DataError
 
 TABLES = ["jsonl", "csv", "tsv", "parquet"]
@@ -92,9 +93,7 @@ def test_round_trip(tmp_path: Path, kind: str, gz: str) -> None:
     found = read(path, batch_size=2)
     assert [record.text for record in found] == [row["text"] for row in rows]
     assert [record.aspects for record in found] == [tuple(row["aspects"]) for row in rows]
-    assert [dict(record.fields) for record in found] == [
-        {"id": row["id"], "note": row["note"]} for row in rows
-    ]
+    assert [dict(record.fields) for record in found] == [{"id": row["id"], "note": row["note"]} for row in rows]
     assert [list(record.fields) for record in found] == [["id", "note"]] * 3
     # the header is a line, and the first and second rows of a delimited file span two lines each
     assert [record.line for record in found] == ([2, 4, 6] if kind in ("csv", "tsv") else [1, 2, 3])
@@ -108,9 +107,7 @@ def test_round_trip_of_plain_text(tmp_path: Path, gz: str) -> None:
 
 
 any_text = st.text(max_size=30) | st.text(alphabet='",;|\t\r\n[]\0\\ aé😀', max_size=20)
-any_row = st.fixed_dictionaries(
-    {"text": any_text, "aspects": st.lists(any_text, max_size=4), "note": any_text}
-)
+any_row = st.fixed_dictionaries({"text": any_text, "aspects": st.lists(any_text, max_size=4), "note": any_text})
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -120,9 +117,7 @@ def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any
     path = tmp_path / f"any.{kind}"
     write(path, rows, overwrite=True)
     found = read(path, batch_size=2)
-    assert [(record.text, record.fields["note"]) for record in found] == [
-        (row["text"], row["note"]) for row in rows
-    ]
+    assert [(record.text, record.fields["note"]) for record in found] == [(row["text"], row["note"]) for row in rows]
     names = [dict.fromkeys(filter(None, map(str.strip, row["aspects"]))) for row in rows]
     assert [record.aspects for record in found] == [tuple(each) for each in names]
 
@@ -132,9 +127,7 @@ def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any
 def test_any_line_of_plain_text_comes_back(tmp_path: Path, texts: list[str]) -> None:
     path = tmp_path / "any.txt"
     write(path, [{"text": text} for text in texts], overwrite=True)
-    assert [record.text for record in read(path)] == [
-        text.removeprefix("\ufeff") for text in texts[:1]
-    ] + texts[1:]
+    assert [record.text for record in read(path)] == [text.removeprefix("\ufeff") for text in texts[:1]] + texts[1:]
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -517,9 +510,7 @@ def test_reading_goes_no_further_than_asked(
 @pytest.mark.parametrize(
     ("kind", "message"), [("txt", "over 1,000 characters"), ("csv", "field larger than field limit")]
 )
-def test_what_never_ends_does_not_fill_the_memory(
-    monkeypatch: pytest.MonkeyPatch, kind: str, message: str
-) -> None:
+def test_what_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
     monkeypatch.setattr(records, "LONGEST_LINE", 1000)
     csv.field_size_limit(1000)
     endless = Endless(b"", b"xxx") if kind == "txt" else Endless(b'text\n"', b"xxx\n")
@@ -712,7 +703,7 @@ def test_csv_as_written(tmp_path: Path) -> None:
 
 
 def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "ROW_GROUP", 2)
+    monkeypatch.setattr("awatt.data.writer.ROW_GROUP", 2)
     first: dict[str, Any] = {"text": "a", "aspects": [], "scores": {"x": 1.0}, "note": None}
     later = {"text": "b", "aspects": ["x"], "scores": {"x": 2}, "note": "late"}
     with RecordWriter(tmp_path / "x.parquet") as writer:
@@ -742,7 +733,7 @@ def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_parquet_rows_that_do_not_fit_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: dict[str, Any], message: str
 ) -> None:
-    monkeypatch.setattr(records, "ROW_GROUP", 1)
+    monkeypatch.setattr("awatt.data.writer.ROW_GROUP", 1)
     first = {"text": "a", "count": 1, "scores": {"x": 1.0}, "aspects": ["x"]}
     with pytest.raises(AwattError, match=message):
         write(tmp_path / "x.parquet", [first], [first | later])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Data = Annotated[Path, typer.Option(help="A dataset's folder, with train, val and test files.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, mps.")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads. Only transformers gain from more than one.")]
 
 _DEFAULTS = {"method": "proto-awatt", "encoder": "glove-cnn", "threshold": "static", "seed": 5}
 _EPISODE = {"n_way": 5, "n_shot": 5, "n_query": 5}
@@ -37,6 +38,7 @@ def train(
     config: Annotated[Path | None, typer.Option(help="TOML file with the same names; options go before it.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     device: Device = "auto",
+    threads: Threads = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Train a method on the train split and keep the epoch that does best on the val split.
@@ -47,7 +49,7 @@ def train(
     from awatt.cli.progress import TrainingProgress
     from awatt.errors import require
 
-    require("torch", "train")
+    require("torch", "train").set_num_threads(threads)
     from awatt.training import train as run_training
 
     options: dict[str, Any] = {"method": method, "encoder": encoder, "threshold": threshold, "seed": seed}
@@ -111,11 +113,12 @@ def evaluate(
     none_rate: Annotated[float, typer.Option(help="Share of queries that mention none of the aspects.")] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     device: Device = "auto",
+    threads: Threads = 1,
 ) -> None:
     """AUC, macro-F1 and argmax-F1 with their 95 % intervals over episodes of a split."""
     from awatt.errors import require
 
-    require("torch", "train")
+    require("torch", "train").set_num_threads(threads)
     from awatt.data.corpus import load_corpus
     from awatt.data.sampler import EpisodeShape
     from awatt.evaluation import measure, replace_threshold, score_episodes

@@ -1,7 +1,7 @@
-"""Records in and out: JSONL, CSV, TSV, Parquet and plain text, each also gzipped, a batch at a time.
+"""Records in: JSONL, CSV, TSV, Parquet and plain text, each also gzipped, a batch at a time.
 
-The suffix names the format; ``-`` is stdin or stdout. For reading, each format gives (line, row) pairs and one
-place turns a row into a `Record`; for writing, each has a small writer and one place makes the file whole.
+The suffix names the format; ``-`` is stdin. Each format gives (line, row) pairs, and one place turns a row into a
+`Record`.
 """
 
 from __future__ import annotations
@@ -13,34 +13,23 @@ import json
 import math
 import os
 import re
-import secrets
 import shutil
 import sys
 import tempfile
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import date, time, timedelta
-from decimal import Decimal
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, cast
 
+from awatt.data.formats import SEPARATORS, STANDARD_STREAM, Row, UnfitError, format_of, reason, shown, to_json
 from awatt.errors import AwattError, DataError
 
-STANDARD_STREAM = "-"
-SEPARATORS = re.compile(r"[|;]")  # no comma: the name of an aspect may hold one
 LONGEST_LINE = 2**24  # characters; bounds the memory when a quote never closes or a file is one huge line
-ROW_GROUP = 16_384  # rows of a Parquet row group: enough to compress well, few enough to hold
-HINTS = {
-    "json": " A .json file is one value; give one object a line: jq -c '.[]' in.json > out.jsonl",
-    "xlsx": " Save the sheet as CSV (UTF-8).",
-}
 
-Row = Mapping[str, object]
 Rows = Iterator[tuple[int, dict[str, object]]]
 Report = Callable[[DataError], None]
 
@@ -77,7 +66,7 @@ def read_records(
         raise DataError("there is no such file. Check the path.", path)
     if os.path.isdir(path):
         raise DataError("this is a folder, but a file is needed. Name a file in it.", path)
-    kind, compressed = _format_of(path, format)
+    kind, compressed = format_of(path, format)
     if batch_size < 1:
         raise AwattError(f"the batch size is {batch_size}, but at least 1 is needed.")
     if separator == "":
@@ -87,39 +76,8 @@ def read_records(
     return _batches(source, READERS[kind])
 
 
-def _format_of(path: str, format: str | None) -> tuple[str, bool]:
-    """The name of the format and whether it is gzipped."""
-    if format is None and path == STANDARD_STREAM:
-        format = "jsonl"
-    name = f".{format}".lower() if format else os.path.basename(path).lower()
-    _, dot, kind = name.removesuffix(".gz").rpartition(".")
-    if not dot or kind not in READERS:
-        found = f"the format '{format}'" if format else f"the suffix '{dot and dot + kind}'"
-        known = ", ".join(f".{each}" for each in READERS)
-        hint = HINTS.get(kind, "")
-        raise DataError(f"{found} is not known. Use {known}, or one of them with .gz.{hint}", path)
-    return kind, name.endswith(".gz") or path.lower().endswith(".gz")
-
-
-def _shown(value: object) -> str:
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _reason(error: Exception) -> str:
-    known = error.strerror if isinstance(error, OSError) else None
-    return known or " ".join(str(error).split())  # one line
-
-
 def _raise(error: DataError) -> None:
     raise error
-
-
-class _UnfitError(Exception):
-    """A value that does not fit; who catches it knows the place."""
-
-
-# ---- reading ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +113,7 @@ class _Source:
         if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
             advice = "Fetch the file again, or take '.gz' off its name if it is not compressed."
             return self.fault(f"the gzip data is cut short or broken ({error}). {advice}", line)
-        return self.fault(f"cannot be read ({_reason(error)}). Check its permissions and the disk.", line)
+        return self.fault(f"cannot be read ({reason(error)}). Check its permissions and the disk.", line)
 
     def skip(self, message: str, line: int) -> None:
         self.report(self.fault(message, line))
@@ -176,11 +134,11 @@ class _Source:
             self.check_columns(list(row), line)
         text = row.pop(self.text_column)
         if not isinstance(text, str):
-            message = f"found {_shown(text)}, but text is needed. Fill it in or remove the row."
+            message = f"found {shown(text)}, but text is needed. Fill it in or remove the row."
             raise self.fault(message, line, self.text_column)
         try:
             return Record(text, _aspects(row.pop(self.aspects_column, None), self.separators), row, line)
-        except _UnfitError as error:
+        except UnfitError as error:
             raise self.fault(str(error), line, self.aspects_column) from None
 
 
@@ -207,13 +165,13 @@ def _aspects(value: object, separators: re.Pattern[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         value = _split_names(value.strip(), separators)
     if not isinstance(value, list):
-        raise _UnfitError(f"found {_shown(value)}, but a list of names is needed, or text like food|service.")
+        raise UnfitError(f"found {shown(value)}, but a list of names is needed, or text like food|service.")
     names: dict[str, None] = {}
     for name in value:
         if isinstance(name, str):
             names[name.strip()] = None
         elif name is not None:
-            raise _UnfitError(f"found {_shown(name)} in the list, but each name must be text.")
+            raise UnfitError(f"found {shown(name)} in the list, but each name must be text.")
     names.pop("", None)
     return tuple(names)
 
@@ -225,7 +183,7 @@ def _split_names(text: str, separators: re.Pattern[str]) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         advice = 'Write ["food", "service"] or food|service.'
-        raise _UnfitError(f"found {_shown(text)}, which is not a JSON list. {advice}") from None
+        raise UnfitError(f"found {shown(text)}, which is not a JSON list. {advice}") from None
 
 
 def _lines(source: _Source, faults: list[DataError]) -> Iterator[str]:
@@ -270,19 +228,19 @@ def _read_json(source: _Source) -> Rows:
         try:
             row = json.loads(line)
             if not isinstance(row, dict):
-                raise _UnfitError('this is JSON, but not an object such as {"text": "Good food."}')
+                raise UnfitError('this is JSON, but not an object such as {"text": "Good food."}')
             if "\\u" in line:
-                _to_json(row).encode()  # fails for half a character, which no tokeniser takes
+                to_json(row).encode()  # fails for half a character, which no tokeniser takes
         except json.JSONDecodeError as error:
-            reason = f"broken JSON at character {error.colno} ({error.msg})"
+            fault = f"broken JSON at character {error.colno} ({error.msg})"
         except UnicodeEncodeError:
-            reason = "half a character (a lone surrogate)"
-        except (_UnfitError, ValueError, RecursionError) as error:
-            reason = str(error)
+            fault = "half a character (a lone surrogate)"
+        except (UnfitError, ValueError, RecursionError) as error:
+            fault = str(error)
         else:
             yield number, row
             continue
-        source.skip(f"{reason}: {_shown(line.strip())}. Each line must be one JSON object.", number)
+        source.skip(f"{fault}: {shown(line.strip())}. Each line must be one JSON object.", number)
 
 
 _limits: list[int] = []
@@ -332,7 +290,7 @@ def _read_delimited(source: _Source, delimiter: str) -> Rows:
         else:
             found = f"found {len(cells)} cells, but the header names {len(names)} columns"
             advice = f"Put a cell that holds {delimiter!r} in double quotes."
-            source.skip(f"{found}: {_shown(delimiter.join(cells))}. {advice}", line)
+            source.skip(f"{found}: {shown(delimiter.join(cells))}. {advice}", line)
 
 
 def _read_parquet(source: _Source) -> Rows:
@@ -359,7 +317,7 @@ def _read_parquet(source: _Source) -> Rows:
                 yield line, dict(zip(names, cells, strict=True))
     except (OSError, ValueError, ArrowException) as error:
         advice = "Write the file again, or give it the suffix of its format."
-        raise source.fault(f"broken or not Parquet ({_reason(error)}). {advice}", line + 1) from error
+        raise source.fault(f"broken or not Parquet ({reason(error)}). {advice}", line + 1) from error
 
 
 READERS: dict[str, Callable[[_Source], Rows]] = {
@@ -369,260 +327,3 @@ READERS: dict[str, Callable[[_Source], Rows]] = {
     "parquet": _read_parquet,
     "txt": _read_text,
 }
-
-# ---- writing ----
-
-
-def _plain(value: object) -> object:
-    """What JSON and CSV write for a value that they do not have."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, date | time | timedelta | Decimal):
-        return str(value)
-    raise _UnfitError(f"found {_shown(value)}, which this format cannot hold. Write .parquet.")
-
-
-JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain)
-
-
-def _to_json(value: object) -> str:
-    try:
-        return JSON.encode(value)
-    except ValueError:  # NaN or infinity, which JSON does not have
-        return JSON.encode(_without_nan(value))
-
-
-def _without_nan(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _without_nan(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _to_cell(value: object) -> object:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, Mapping):
-        return _to_json(value)
-    if not isinstance(value, list | tuple):
-        return _plain(value)
-    if all(isinstance(name, str) and not SEPARATORS.search(name) for name in value):
-        names = "|".join(value)
-        if not names.lstrip().startswith("["):
-            return names
-    return _to_json(value)
-
-
-class _Writer:
-    """Writes rows to a stream. A table's columns are those of its first rows."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream = stream
-        self.columns: dict[str, Any] = {}  # with their types where the format has types
-
-    def write(self, rows: Sequence[Row]) -> None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Write what is left."""
-
-    def abandon(self) -> None:
-        """Let go of everything."""
-
-    def check_columns(self, rows: Sequence[Row]) -> None:
-        for name in chain.from_iterable(rows):
-            if name not in self.columns:
-                known = ", ".join(map(repr, self.columns))
-                advice = "Write .jsonl, whose rows may differ."
-                raise _UnfitError(f"found the column '{name}', but the first rows have {known}. {advice}")
-
-
-class _JsonWriter(_Writer):
-    def write(self, rows: Sequence[Row]) -> None:
-        self.stream.write("".join(f"{_to_json(row)}\n" for row in rows).encode())
-
-
-class _TextWriter(_Writer):
-    def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            text = next(iter(row.values()), None)
-            if len(row) != 1 or not isinstance(text, str) or "\n" in text or "\r" in text:
-                needed = "plain text takes one column of text without line breaks"
-                raise _UnfitError(f"{needed}, but found {_shown(dict(row))}. Write .jsonl.")
-            self.stream.write(f"{text}\n".encode())
-
-
-class _CsvLines(list[str]):
-    """Takes what csv writes, a line a call. csv quotes the characters of its line end, so with this one a cell
-    with a lone carriage return is quoted too; the file gets a plain one."""
-
-    END = "\r\n"
-
-    def write(self, line: str) -> None:
-        self.append(line.removesuffix(self.END) + "\n")
-
-
-class _DelimitedWriter(_Writer):
-    def __init__(self, stream: IO[bytes], delimiter: str) -> None:
-        super().__init__(stream)
-        self.delimiter = delimiter
-
-    def write(self, rows: Sequence[Row]) -> None:
-        lines = _CsvLines()
-        writer = csv.writer(lines, delimiter=self.delimiter, lineterminator=_CsvLines.END)
-        if not self.columns:
-            self.columns = dict.fromkeys(chain.from_iterable(rows))
-            writer.writerow(self.columns)
-        self.check_columns(rows)
-        writer.writerows([_to_cell(row.get(name)) for name in self.columns] for row in rows)
-        self.stream.write("".join(lines).encode())
-
-
-class _ParquetWriter(_Writer):
-    def __init__(self, stream: IO[bytes]) -> None:
-        super().__init__(stream)
-        self.pending: list[Row] = []
-        self.file: Any = None
-
-    def write(self, rows: Sequence[Row]) -> None:
-        self.pending.extend(rows)
-        if len(self.pending) >= ROW_GROUP:
-            self.write_pending()
-
-    def write_pending(self) -> None:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-
-        if self.file is None:
-            self.columns = dict.fromkeys(chain.from_iterable(self.pending))
-        self.check_columns(self.pending)
-        table = pyarrow.table({name: self.to_array(name) for name in self.columns})
-        try:
-            self.file = self.file or ParquetWriter(self.stream, table.schema)
-            self.file.write_table(table)
-        except pyarrow.ArrowException as error:
-            raise _UnfitError(f"Parquet cannot hold these rows ({_reason(error)}). Write .jsonl.") from error
-        self.pending = []
-
-    def to_array(self, name: str) -> Any:
-        """The pending values of a column, in the type of its first ones."""
-        import pyarrow
-
-        values = [row.get(name) for row in self.pending]
-        try:
-            found = pyarrow.array(values).type
-            kind = self.columns[name] = self.columns[name] or _settled(found)
-            both = [pyarrow.schema([(name, each)]) for each in (kind, found)]
-            if pyarrow.unify_schemas(both, promote_options="permissive") == both[0]:
-                return pyarrow.array(values, type=kind)
-            reason = f"{found} after {kind}"
-        except pyarrow.ArrowException as error:
-            reason = _reason(error)
-        advice = "Give the column values of one kind, or write .jsonl."
-        raise _UnfitError(f"the values of column '{name}' do not fit together ({reason}). {advice}")
-
-    def close(self) -> None:
-        if self.pending or self.file is None:
-            self.write_pending()
-        self.file.close()
-
-    def abandon(self) -> None:
-        if self.file is not None:
-            self.file.is_open = False  # else pyarrow would write to the closed stream when it lets go
-
-
-def _settled(kind: Any) -> Any:
-    """The type to keep: where the first rows have no value at all, later ones may have text."""
-    from pyarrow import list_, string, struct, types
-
-    if types.is_null(kind):
-        return string()
-    if types.is_list(kind):
-        return list_(_settled(kind.value_type))
-    if types.is_struct(kind):
-        return struct([(each.name, _settled(each.type)) for each in kind])
-    return kind
-
-
-WRITERS: dict[str, Callable[[IO[bytes]], _Writer]] = {
-    "jsonl": _JsonWriter,
-    "csv": partial(_DelimitedWriter, delimiter=","),
-    "tsv": partial(_DelimitedWriter, delimiter="\t"),
-    "parquet": _ParquetWriter,
-    "txt": _TextWriter,
-}
-
-
-class RecordWriter:
-    """Writes rows to a file, whole or not at all: it appears when the ``with`` block ends well.
-
-    JSONL takes any rows; a table (CSV, TSV, Parquet) has the columns of its first rows; plain text takes one
-    column. In CSV and TSV a list is ``a|b`` (a JSON list if a name holds a separator), an object is JSON.
-    """
-
-    def __init__(self, path: str | Path, *, overwrite: bool = False, format: str | None = None) -> None:
-        self.path = str(path)
-        self._kind, self._compressed = _format_of(self.path, format)
-        self._target: Path | None = None
-        if self.path != STANDARD_STREAM:
-            self._target = Path(os.path.realpath(path))  # a link stays a link to the new file
-            if not self._target.parent.is_dir():
-                raise AwattError(f"{path}: there is no folder '{self._target.parent}'. Create it first.")
-            if self._target.exists() and not self._target.is_file():
-                raise AwattError(f"{path}: this is not a plain file. Name a file, or '-' for stdout.")
-            if self._target.exists() and not overwrite:
-                raise AwattError(f"{path}: the file exists. Use --overwrite to replace it, or another name.")
-
-    def __enter__(self) -> Self:
-        with self._write_faults(), ExitStack() as stack:
-            if self._target is None:
-                stream: IO[bytes] = sys.stdout.buffer
-                stack.callback(stream.flush)
-            else:
-                self._temporary = self._target.with_name(f".awatt-{secrets.token_hex(8)}.tmp")
-                stream = stack.enter_context(open(self._temporary, "xb"))
-            if self._compressed:  # no name and no time within, so that the same rows give the same bytes
-                zipped = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0)
-                stream = cast("IO[bytes]", stack.enter_context(zipped))
-            self._writer = WRITERS[self._kind](stream)
-            self._streams = stack.pop_all()
-        return self
-
-    def write(self, records: Sequence[Row]) -> None:
-        """Add rows."""
-        if records:
-            with self._write_faults():
-                self._writer.write(records)
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        try:
-            if failure is None:
-                with self._write_faults():
-                    self._writer.close()
-                    self._streams.close()
-                    if self._target is not None:
-                        os.replace(self._temporary, self._target)
-        finally:  # after success nothing is left to do; after a failure, what closing says does not count
-            with suppress(Exception):
-                self._writer.abandon()
-            with suppress(Exception):
-                self._streams.close()
-            if self._target is not None:
-                self._temporary.unlink(missing_ok=True)
-
-    @contextmanager
-    def _write_faults(self) -> Iterator[None]:
-        name = "stdout" if self._target is None else self.path
-        try:
-            yield
-        except BrokenPipeError:  # the reader of stdout has seen enough: for the command line to settle
-            raise
-        except OSError as error:
-            advice = "Free some space, or choose another place."
-            raise AwattError(f"{name}: cannot be written ({_reason(error)}). {advice}") from error
-        except _UnfitError as error:
-            raise AwattError(f"{name}: {error}") from None
-        except UnicodeEncodeError as error:
-            found = _shown(error.object[max(0, error.start - 20) : error.end])
-            raise AwattError(f"{name}: half a character (a lone surrogate) at the end of {found}.") from None

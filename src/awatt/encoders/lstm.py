@@ -34,8 +34,10 @@ class GloveLSTM(Glove):
             nn.LSTM(width, config.hidden // directions, batch_first=True) for _ in range(directions)
         )
         import os
+
         if os.environ.get("LSTM_INIT"):
-            for q in self.lstms.parameters(): nn.init.normal_(q, std=0.1)
+            for q in self.lstms.parameters():
+                nn.init.normal_(q, std=0.1)
 
     def forward(self, sentences: Sentences) -> Tensor:
         """The LSTM's state at each token. (n_tokens, hidden)"""

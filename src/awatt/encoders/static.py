@@ -1,4 +1,5 @@
 """EXPERIMENTAL"""
+
 from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from awatt.encoders.base import Encoder, Sentences, look_up, plain_tokenizer
 from awatt.encoders.convolution import Convolution
 
+
 @dataclass(frozen=True)
 class StaticConfig:
     folder: str = ""
@@ -24,38 +26,53 @@ class StaticConfig:
     power: float = 1.0
     init: str = "normal"
 
+
 class StaticEncoder(Encoder):
     config_type = StaticConfig
     sparse = ("table.weight",)
+
     def __init__(self, config, tokenizer, width):
         super().__init__()
-        self.config=config
+        self.config = config
         self.tokenizer, self.max_length = tokenizer, config.max_length
         self.dim = config.hidden or width
         self.table = nn.Embedding(tokenizer.get_vocab_size(), width, sparse=True)
         self.table.weight.requires_grad_(not config.frozen)
-        self.convolution = Convolution(width, self.dim, config.window) if config.hidden or config.window>1 else None
-        if self.convolution is not None and config.init=="zero":
-            self.convolution.kernel.data.mul_(0.1); self.convolution.bias.data.zero_()
-        if self.convolution is not None and config.init=="ortho":
-            k=torch.zeros(width,config.window,self.dim); nn.init.orthogonal_(k[:,config.window//2]); 
-            k+=0.01*torch.randn_like(k); self.convolution.kernel.data.copy_(k.view(width,-1)); self.convolution.bias.data.zero_()
+        self.convolution = Convolution(width, self.dim, config.window) if config.hidden or config.window > 1 else None
+        if self.convolution is not None and config.init == "zero":
+            self.convolution.kernel.data.mul_(0.1)
+            self.convolution.bias.data.zero_()
+        if self.convolution is not None and config.init == "ortho":
+            k = torch.zeros(width, config.window, self.dim)
+            nn.init.orthogonal_(k[:, config.window // 2])
+            k += 0.01 * torch.randn_like(k)
+            self.convolution.kernel.data.copy_(k.view(width, -1))
+            self.convolution.bias.data.zero_()
+
     @classmethod
     def create(cls, config, texts):
-        folder=Path(config.folder or '/work/shared/weights/potion-base-8M')
-        e=safetensors.numpy.load_file(folder/'model.safetensors')['embeddings'].astype(np.float32)
-        tok=plain_tokenizer(Tokenizer.from_file(str(folder/'tokenizer.json')))
-        n=np.linalg.norm(e,axis=1,keepdims=True)
-        e=e/n*n**config.power
-        e*=np.sqrt(config.size/(e**2).sum(1).mean())
-        enc=cls(config,tok,e.shape[1]); enc.table.weight.data.copy_(torch.from_numpy(e)); return enc
+        folder = Path(config.folder or "/work/shared/weights/potion-base-8M")
+        e = safetensors.numpy.load_file(folder / "model.safetensors")["embeddings"].astype(np.float32)
+        tok = plain_tokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))
+        n = np.linalg.norm(e, axis=1, keepdims=True)
+        e = e / n * n**config.power
+        e *= np.sqrt(config.size / (e**2).sum(1).mean())
+        enc = cls(config, tok, e.shape[1])
+        enc.table.weight.data.copy_(torch.from_numpy(e))
+        return enc
+
     @classmethod
-    def restore(cls, config, tokenizer, details): return cls(config, tokenizer, details["width"])
+    def restore(cls, config, tokenizer, details):
+        return cls(config, tokenizer, details["width"])
+
     @property
-    def details(self): return {"width": self.table.embedding_dim}
+    def details(self):
+        return {"width": self.table.embedding_dim}
+
     def forward(self, sentences):
         rows, places = look_up(self.table, sentences)
         flat = lambda: rows.index_select(0, torch.from_numpy(places))
-        if self.convolution is None: return flat()
+        if self.convolution is None:
+            return flat()
         h = self.convolution(rows, places, sentences.lengths)
-        return flat()+h if self.config.residual else h
+        return flat() + h if self.config.residual else h

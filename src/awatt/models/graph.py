@@ -24,7 +24,11 @@ class Edges(nn.Module):
     def __init__(self, n_features: int, n_labels: int, hidden: int) -> None:
         super().__init__()
         self.similarity = nn.Sequential(
-            nn.Linear(n_features + n_labels, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU(), nn.Linear(hidden, 1, bias=False)
+            nn.Linear(n_features + n_labels, hidden),
+            nn.LeakyReLU(),
+            nn.Linear(hidden, hidden),
+            nn.LeakyReLU(),
+            nn.Linear(hidden, 1, bias=False),
         )
 
     def forward(self, features: Tensor, labels: Tensor, rows: slice = slice(None)) -> Tensor:
@@ -71,7 +75,10 @@ class Graph(FewShotModel):
         y = torch.cat([torch.full((1, n_way), 1 / n_way), one_hot])[..., None].expand(*lead, n_query, -1, -1, -1)
 
         def spread(edges, x, y):
-            return torch.cat([x, edges @ x], -1), torch.cat([y, (edges @ y.flatten(-2)).view(*edges.shape[:-1], *y.shape[-2:])], -1)
+            return torch.cat([x, edges @ x], -1), torch.cat(
+                [y, (edges @ y.flatten(-2)).view(*edges.shape[:-1], *y.shape[-2:])], -1
+            )
+
         for edges, fm, lm, mix in zip(self.edges, self.feature_maps, self.label_maps, self.mixes):
             xs, ys = spread(edges(x, y), x, y)
             x = torch.cat([x, F.leaky_relu(fm(xs))], -1)
