@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import as_file, files
 from typing import Annotated
 
 import typer
@@ -16,13 +15,10 @@ def demo(
     """Draw an episode from the bundled sample and print it: examples of each aspect, and what is to be found."""
     from rich.console import Console
 
-    from awatt.data.corpus import Corpus
-    from awatt.data.records import read_records
+    from awatt.data.corpus import load_sample
     from awatt.data.sampler import EpisodeSampler, EpisodeShape
 
-    with as_file(files("awatt.data") / "sample.jsonl") as path:
-        records = [record for batch in read_records(path) for record in batch]
-    corpus = Corpus.from_rows("sample", ((record.text, record.aspects, ()) for record in records))
+    corpus = load_sample()
     episode = EpisodeSampler(corpus, EpisodeShape(n_way, n_shot, 2, none_rate=0.2), seed).batch(0, 1)[0]
     console = Console(highlight=False)
     colours = ("cyan", "yellow", "magenta", "green", "blue", "red")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,10 @@ def load_corpus(folder: Path, split: str) -> Corpus:
         )
     batches = read_records(path)
     return Corpus.from_rows(split, ((row.text, row.aspects, ()) for batch in batches for row in batch))
+
+
+def load_sample() -> Corpus:
+    """The bundled sample: sentences about restaurants, hotels and laptops, written for this package."""
+    with as_file(files("awatt.data") / "sample.jsonl") as path:
+        batches = read_records(path)
+        return Corpus.from_rows("sample", ((row.text, row.aspects, ()) for batch in batches for row in batch))
