@@ -29,7 +29,8 @@ class RunFolder:
 
     def open(self, asked: Mapping[str, Any], resume: bool) -> None:
         """Begin a run, or with ``resume`` go on with one that was asked for in the same way."""
-        described = {**asked, "awatt": __version__}
+        # Through JSON and back: what was read from the file has lists where settings have tuples.
+        described = json.loads(json.dumps({**asked, "awatt": __version__}))
         if self.description.exists():
             if not resume:
                 raise AwattError(f"{self.path} already holds a run. Add --resume to go on, or name another --out.")
@@ -40,20 +41,28 @@ class RunFolder:
                     f"{self.path} holds a run with other settings ({', '.join(differing)} differ). "
                     "Resume with the same ones, or name another --out."
                 )
+            for left_over in self.path.glob(".*.part"):  # of a write that was killed
+                left_over.unlink()
             return
+        if self.has_model():
+            raise AwattError(f"{self.path} already holds a model that is no run of awatt train. Name another --out.")
         self.path.mkdir(parents=True, exist_ok=True)
         write_text(self.description, json.dumps(described, indent=1) + "\n")
 
     def read_description(self) -> dict[str, Any]:
         """What was asked for when the run began."""
         content = read_json(self.description)
-        if not isinstance(content, dict):
+        if not isinstance(content, dict) or not {"episode", "seed"} <= content.keys():
             raise DataError("is not a run's description.", self.description)
         return content
 
     def has_model(self) -> bool:
         """Whether a model has been saved here."""
         return (self.path / "config.json").exists()
+
+    def say_what_is_kept(self) -> str:
+        """A sentence for the end of a run that stopped early."""
+        return f"The best epoch so far is in {self.path}." if self.has_model() else "No epoch was finished yet."
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """A line at the end of the log."""
@@ -80,7 +89,10 @@ class RunFolder:
                 progress = json.loads(file.metadata()["progress"])
                 return {name: file.get_tensor(name) for name in file.keys()}, progress  # noqa: SIM118
         except Exception as error:  # the Rust side raises its own kinds
-            raise DataError(f"cannot be read ({error}). Delete it to start the run anew.", self.checkpoint) from None
+            # Without its checkpoint a folder with a model counts as a finished run, so it has to go as a whole.
+            raise DataError(
+                f"cannot be read ({error}). Delete the folder to start the run anew.", self.checkpoint
+            ) from None
 
 
 def flatten_optimizer(optimizer: torch.optim.Optimizer, name: str) -> dict[str, Tensor]:

@@ -140,7 +140,6 @@ class System(nn.Module):
         folder.mkdir(parents=True, exist_ok=True)
         state = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
         weights = safetensors.torch.save(state)
-        write_whole(folder / "model.safetensors", weights)
         write_text(folder / "tokenizer.json", self.encoder.tokenizer.to_str())
         write_text(folder / "README.md", card)
         content = {
@@ -150,6 +149,8 @@ class System(nn.Module):
             **self.config.to_mapping(),
             "encoder_details": self.encoder.details,
         }
+        # Next to each other: between these two writes the folder cannot be loaded.
+        write_whole(folder / "model.safetensors", weights)
         write_text(folder / "config.json", json.dumps(content, indent=1) + "\n")
 
     @classmethod
@@ -158,15 +159,23 @@ class System(nn.Module):
         content = _read_config(folder)
         weights = _read_bytes(folder / "model.safetensors")
         if hashlib.sha256(weights).hexdigest() != content["sha256"]:
-            raise DataError("is not the file that config.json names (sha256 differs).", folder / "model.safetensors")
+            raise DataError(
+                "is not the file that config.json names (sha256 differs). Copy the folder again, or --resume its run.",
+                folder / "model.safetensors",
+            )
         try:
             state = safetensors.torch.load(weights)
         except SafetensorError as error:
             raise DataError(f"is not a safetensors file: {error}", folder / "model.safetensors") from None
-        config = SystemConfig.from_mapping(content)
         tokenizer = _read_tokenizer(folder / "tokenizer.json")
-        kind = ENCODERS[config.encoder]
-        system = cls(config, kind.restore(config.encoder_settings, tokenizer, content["encoder_details"]))
+        try:
+            config = SystemConfig.from_mapping(content)
+            encoder = ENCODERS[config.encoder].restore(config.encoder_settings, tokenizer, content["encoder_details"])
+            system = cls(config, encoder)
+        except AwattError as error:
+            raise DataError(str(error), folder / "config.json") from None
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # edited by hand
+            raise DataError(f"does not describe a model: {error!r}.", folder / "config.json") from None
         _check_shapes(folder, system.state_dict(), state)
         system.load_state_dict(state)
         return system.eval()
@@ -211,7 +220,7 @@ def _read_tokenizer(path: Path) -> Tokenizer:
 
 def _check_shapes(folder: Path, wanted: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
     path = folder / "model.safetensors"
-    for name in wanted.keys() | found.keys():
+    for name in sorted(wanted.keys() | found.keys()):
         needs = tuple(wanted[name].shape) if name in wanted else "no such tensor"
         has = tuple(found[name].shape) if name in found else "no such tensor"
         if needs != has:

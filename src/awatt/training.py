@@ -38,6 +38,16 @@ class TrainingConfig:
     patience: int = 3  # epochs without a better validation measure
     max_epochs: int = 100
     episodes_a_step: int = 2
+    #: rate of word tables relative to the rest: at the full rate they learn the train classes' words by heart
+    table_rate: float = 0.03
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "joint_learning_rate", "table_rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise AwattError(f"training.{name} is {getattr(self, name)}, needs a number above 0.")
+        for name in ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step"):
+            if getattr(self, name) < 1:
+                raise AwattError(f"training.{name} is {getattr(self, name)}, needs at least 1.")
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,10 @@ class RunConfig:
     shape: EpisodeShape
     training: TrainingConfig
     seed: int = 5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**64:
+            raise AwattError(f"the seed is {self.seed}, needs a whole number from 0 to 2**64 - 1.")
 
     def describe(self) -> dict[str, Any]:
         """As JSON, every default written out."""
@@ -120,13 +134,15 @@ def train(
     on_epoch: Callable[[dict[str, Any]], None] = lambda entry: None,
 ) -> System:
     """Train, keep the best epoch in ``out`` and return it. ``out`` is a model folder and the run's record."""
-    folder = RunFolder(out)
     provenance = data / "provenance.json"
     source = read_json(provenance) if provenance.is_file() else None
-    folder.open({**config.describe(), "data": data.name, "provenance": source}, resume)
     torch.manual_seed(config.seed)
     system = System.create(config.system, _all_texts(data)).to(pick_device(device))
-    Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder).run(on_step, on_epoch)
+    folder = RunFolder(out)
+    trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
+    # Only now: a fault in the data or the settings leaves no half-begun run behind.
+    folder.open({**config.describe(), "data": data.resolve().name, "provenance": source}, resume)
+    trainer.run(on_step, on_epoch)
     return System.load(out)
 
 
@@ -153,6 +169,17 @@ class Trainer:
             # The ranking is learned by now: the best epoch is the one whose threshold does best.
             self.stages.append(Stage("threshold", schedule.joint_learning_rate, True, "macro_f1"))
         self.progress = Progress()
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """What cannot work is refused before the run begins, not after its first epoch."""
+        shape = self.config.shape
+        if shape.n_way < 2:
+            raise AwattError(f"n_way is {shape.n_way}, but training needs at least 2 aspects to tell apart.")
+        EpisodeSampler(self.held_out, shape, self.config.seed)
+        with torch.no_grad():
+            scored = self.system.score_fresh(self.sentences, self.corpus, self.sampler.batch(0, 1))
+            self.system.threshold.select(scored)
 
     def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
         """All stages, from the checkpoint where there is one. A finished run has a model and no checkpoint."""
@@ -197,12 +224,12 @@ class Trainer:
         named = [(name, value) for name, value in self.system.named_parameters() if value.requires_grad]
         if not self.stage.with_threshold:
             named = [(name, value) for name, value in named if not name.startswith("threshold.")]
-        rate = self.stage.learning_rate
+        rate, table_rate = self.stage.learning_rate, self.stage.learning_rate * self.config.training.table_rate
         groups = {
-            "dense": (torch.optim.Adam, [value for name, value in named if name not in sparse]),
-            "sparse": (torch.optim.SparseAdam, [value for name, value in named if name in sparse]),
+            "dense": (torch.optim.Adam, rate, [value for name, value in named if name not in sparse]),
+            "sparse": (torch.optim.SparseAdam, table_rate, [value for name, value in named if name in sparse]),
         }
-        return {name: kind(values, lr=rate) for name, (kind, values) in groups.items() if values}
+        return {name: kind(values, lr=rate) for name, (kind, rate, values) in groups.items() if values}
 
     def _epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> dict[str, Any]:
         """Train one epoch, validate, keep the model if it is the best of its stage. Returns the line for the log."""
@@ -242,7 +269,7 @@ class Trainer:
     def _train_epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> float:
         schedule = self.config.training
         # From (seed, epoch) alone, so that a resumed run draws the same numbers.
-        torch.manual_seed(self.config.seed * 100_003 + self.progress.epoch)
+        torch.manual_seed((self.config.seed * 100_003 + self.progress.epoch) % 2**64)
         self.system.train()
         total, first = 0.0, self.progress.epoch * schedule.episodes_an_epoch
         for done in range(0, schedule.episodes_an_epoch, schedule.episodes_a_step):
@@ -260,15 +287,16 @@ class Trainer:
             value = loss.item()
             if not math.isfinite(value):
                 raise AwattError(
-                    f"the loss is {value} in epoch {self.progress.epoch + 1} after {done} episodes. The best epoch so "
-                    f"far is in {self.folder.path}. Lower training.learning_rate, or look for odd rows in the data."
+                    f"the loss is {value} in epoch {self.progress.epoch + 1} after {done} episodes. "
+                    f"{self.folder.say_what_is_kept()} Lower training.learning_rate, or look for odd rows in the data."
                 )
             total += value * count
             on_step(Step(self.stage.name, self.progress.epoch + 1, done + count, schedule.episodes_an_epoch, value))
         return total / schedule.episodes_an_epoch
 
     def _checkpoint(self, optimizers: dict[str, torch.optim.Optimizer]) -> None:
-        tensors = {f"system.{name}": value.detach().cpu() for name, value in self.system.state_dict().items()}
+        state = self.system.state_dict()
+        tensors = {f"system.{name}": value.detach().cpu().contiguous() for name, value in state.items()}
         for name, optimizer in optimizers.items():
             tensors |= flatten_optimizer(optimizer, name)
         self.folder.save_checkpoint(tensors, asdict(self.progress))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import data, demo, research
+from awatt.cli import data, demo, reproduce, research
 from awatt.errors import AwattError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.add_typer(data.app, name="data")
 app.command("demo")(demo.demo)
 app.command("train")(research.train)
 app.command("evaluate")(research.evaluate)
+app.command("reproduce")(reproduce.reproduce)
 
 # typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.
 _UsageError: Any = typer.BadParameter.__base__

@@ -61,5 +61,6 @@ class TrainingProgress:
             rate = self.schedule.episodes_an_epoch / max(entry["train_seconds"], 1e-9)
             self.console.print(
                 f"{entry['stage']:<9} epoch {entry['epoch']:>3}  loss {entry['loss']:.4f}"
-                f"  val AUC {entry['val_auc']:.4f}  F1 {entry['val_macro_f1']:.4f}  {rate:.0f} episodes/s{mark}"
+                f"  val AUC {entry['val_auc']:.4f}  F1 {entry['val_macro_f1']:.4f}  {rate:.0f} episodes/s{mark}",
+                soft_wrap=True,  # one line in a log file, too
             )

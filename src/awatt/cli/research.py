@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,6 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, mps.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads. Only transformers gain from more than one.")]
 
 _DEFAULTS = {"method": "proto-awatt", "encoder": "glove-cnn", "threshold": "static", "seed": 5}
-_EPISODE = {"n_way": 5, "n_shot": 5, "n_query": 5}
 
 
 def train(
@@ -50,6 +50,7 @@ def train(
     from awatt.errors import require
 
     require("torch", "train").set_num_threads(threads)
+    from awatt.runs import RunFolder
     from awatt.training import train as run_training
 
     options: dict[str, Any] = {"method": method, "encoder": encoder, "threshold": threshold, "seed": seed}
@@ -59,7 +60,7 @@ def train(
         try:
             run_training(resolved, data, out, resume, device, progress.on_step, progress.on_epoch)
         except KeyboardInterrupt:
-            typer.echo(f"awatt: stopped. The best epoch so far is in {out}; --resume goes on.", err=True)
+            typer.echo(f"awatt: stopped. {RunFolder(out).say_what_is_kept()} --resume goes on.", err=True)
             raise
     typer.echo(str(out))
 
@@ -82,12 +83,14 @@ def _resolve(config: Path | None, options: dict[str, Any], episode: dict[str, An
         if isinstance(value, dict) and section in sections:
             given[section] |= value
         elif name in _DEFAULTS:
+            wanted = type(_DEFAULTS[name])
+            if type(value) is not wanted:
+                raise AwattError(f"{config}: setting '{name}' is {value!r}, needs {wanted.__name__}.")
             chosen[name] = value
         else:
             valid = [*_DEFAULTS, "[model]", "[encoder_settings]", "[threshold_settings]", "[training]", "[episode]"]
             raise AwattError(f"{config}: there is no setting '{name}'. Valid here: {', '.join(valid)}.")
     chosen |= {name: value for name, value in options.items() if value is not None}
-    given["episode"] = _EPISODE | given["episode"]
     given["episode"] |= {name: value for name, value in episode.items() if value is not None}
     for section, values in parse_overrides(items).items():
         if section not in sections:
@@ -119,6 +122,7 @@ def evaluate(
     from awatt.errors import require
 
     require("torch", "train").set_num_threads(threads)
+    from awatt.config import build
     from awatt.data.corpus import load_corpus
     from awatt.data.sampler import EpisodeShape
     from awatt.evaluation import measure, replace_threshold, score_episodes
@@ -129,22 +133,23 @@ def evaluate(
     start = time.perf_counter()
     system = System.load(run).to(pick_device(device))
     asked = RunFolder(run).read_description()
-    episode = asked["episode"]
-    shape = EpisodeShape(
-        n_way or episode["n_way"], n_shot or episode["n_shot"], n_query or episode["n_query"], none_rate
-    )
+    given = {"n_way": n_way, "n_shot": n_shot, "n_query": n_query, "none_rate": none_rate}
+    given = asked["episode"] | {name: value for name, value in given.items() if value is not None}
+    shape = build(EpisodeShape, given, "episode")
     seed = asked["seed"] if seed is None else seed
     if threshold is not None:
         replace_threshold(system, threshold, data, shape, seed)
     found = measure(system, score_episodes(system, load_corpus(data, split), shape, episodes, seed))
     result = {
-        **found,
+        # One episode has no interval, and JSON no NaN.
+        **{name: None if math.isnan(value) else value for name, value in found.items()},
         "episodes": episodes,
         "threshold": threshold or system.config.threshold,
         "split": split,
         "seed": seed,
         "n_way": shape.n_way,
         "n_shot": shape.n_shot,
+        "n_query": shape.n_query,
         "none_rate": none_rate,
         "seconds": round(time.perf_counter() - start, 3),
     }
@@ -152,7 +157,7 @@ def evaluate(
         typer.echo(json.dumps(result, indent=1))
         return
     for name in ("auc", "macro_f1", "argmax_f1"):
-        typer.echo(f"{name.replace('_', '-'):<10} {result[name]:.4f} ± {result[f'{name}_ci95']:.4f}")
+        typer.echo(f"{name.replace('_', '-'):<10} {found[name]:.4f} ± {found[f'{name}_ci95']:.4f}")
     typer.echo(
         f"{episodes} episodes of {split}, {shape.n_way}-way {shape.n_shot}-shot, seed {seed}, "
         f"threshold {result['threshold']}, {result['seconds']:.1f} s",

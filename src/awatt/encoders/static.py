@@ -21,10 +21,12 @@ class StaticConfig:
     window: int = 1
     residual: bool = False
     frozen: bool = False
-    size: float = 36.0
+    size: float = 20.0
     max_length: int = 128
     power: float = 1.0
     init: str = "normal"
+    norm: str = "none"
+    alpha: float = 0.3
 
 
 class StaticEncoder(Encoder):
@@ -71,8 +73,11 @@ class StaticEncoder(Encoder):
 
     def forward(self, sentences):
         rows, places = look_up(self.table, sentences)
-        flat = lambda: rows.index_select(0, torch.from_numpy(places))
-        if self.convolution is None:
-            return flat()
-        h = self.convolution(rows, places, sentences.lengths)
-        return flat() + h if self.config.residual else h
+        c = self.config
+        if self.convolution is not None: t = self.convolution(rows, places, sentences.lengths)
+        else: t = rows.index_select(0, torch.from_numpy(places))
+        s_of = torch.from_numpy(np.repeat(np.arange(len(sentences.lengths)), sentences.lengths))
+        L = torch.from_numpy(sentences.lengths).float()[:, None]
+        m = torch.zeros(len(L), t.shape[1]).index_add(0, s_of, t) / L
+        u = m / m.norm(dim=-1, keepdim=True).clamp(min=1e-6) * c.size**0.5
+        return u.index_select(0, s_of) + t * (c.alpha / self.dim**0.5)

@@ -42,8 +42,3 @@ def masked_max(tokens: Array, mask: Array) -> Array:
     """Largest value of each dimension over the valid tokens. (..., length, dim), (..., length) -> (..., dim)"""
     xp = namespace(tokens)
     return xp.amax(xp.where(mask[..., None], tokens, xp.zeros_like(tokens) - 1e9), -2)
-
-
-def attend(weights: Array, tokens: Array) -> Array:
-    """Weighted sums of tokens. weights (..., n, length), tokens (..., length, dim) -> (..., n, dim)"""
-    return weights @ tokens

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
+from awatt.errors import AwattError
 from awatt.models.base import DistanceModel
 from awatt.models.ops import masked_mean, masked_softmax
 
@@ -21,6 +22,10 @@ class ProtoAwattConfig:
     support_attention: bool = True  # False: "w/o SA"
     attention_matrix: bool = True  # False: "w/o W^i"
     query_attention: bool = True  # False: "w/o QA"
+
+    def __post_init__(self) -> None:
+        if self.e_m < 1:
+            raise AwattError(f"model.e_m is {self.e_m}, needs at least 1.")
 
 
 class ProtoAwatt(DistanceModel):

@@ -9,6 +9,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
+from awatt.errors import AwattError
 from awatt.models.ops import softmax
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.calibration import best_setting
@@ -21,6 +22,12 @@ class KernelRegressionConfig:
 
     bandwidths: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
     meta_rates: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+    def __post_init__(self) -> None:
+        if not self.bandwidths or min(self.bandwidths) <= 0:
+            raise AwattError(f"threshold.bandwidths is {self.bandwidths}, needs at least one number, all above 0.")
+        if not self.meta_rates or not all(0 <= rate <= 1 for rate in self.meta_rates):
+            raise AwattError(f"threshold.meta_rates is {self.meta_rates}, needs at least one share from 0 to 1.")
 
 
 class KernelRegression(Threshold):

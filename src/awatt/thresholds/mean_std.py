@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from awatt.errors import AwattError
 from awatt.metrics import macro_f1
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.calibration import best_setting
@@ -20,6 +21,11 @@ class MeanStdConfig:
 
     folds: int = 10
     steps: int = 50
+
+    def __post_init__(self) -> None:
+        for name in ("folds", "steps"):
+            if getattr(self, name) < 2:
+                raise AwattError(f"threshold.{name} is {getattr(self, name)}, needs at least 2.")
 
 
 class MeanStd(Threshold):
@@ -39,13 +45,14 @@ class MeanStd(Threshold):
         return scored.probabilities >= self.value
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
-        probabilities = torch.cat([scored.probabilities for scored in validation])
-        targets = torch.cat([scored.targets for scored in validation]).numpy()
+        probabilities = torch.cat([scored.probabilities for scored in validation]).cpu()
+        targets = torch.cat([scored.targets for scored in validation]).cpu().numpy()
         grid = torch.linspace(0, 1, self.config.steps + 1)[1:-1]
         f1 = torch.stack([torch.from_numpy(macro_f1((probabilities >= step).numpy(), targets)) for step in grid])
-        folds = torch.stack([fold.mean(1) for fold in f1.tensor_split(self.config.folds, 1)], 1)  # (steps, folds)
+        n_folds = min(self.config.folds, len(probabilities))  # no fold without an episode
+        folds = torch.stack([fold.mean(1) for fold in f1.tensor_split(n_folds, 1)], 1)  # (steps, folds)
         best = grid[folds.argmax(0)]
-        mean, std = best.mean(), best.std()
+        mean, std = best.mean(), best.std() if n_folds > 1 else torch.tensor(0.0)
 
         def selected(value: Tensor) -> list[Tensor]:
             self.value.copy_(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,12 @@ class PolicyConfig:
     #: smooths the narrow ranking, so that more actions change the reward
     temperature: float = 2.0
 
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise AwattError(f"threshold.hidden is {self.hidden}, needs at least 1.")
+        if not 0 < self.temperature < math.inf:
+            raise AwattError(f"threshold.temperature is {self.temperature}, needs a number above 0.")
+
 
 def beta_mode(a: Tensor, b: Tensor) -> Tensor:
     """The most likely value of Beta(a, b): (a - 1) / (a + b - 2) while both exceed 1.
@@ -28,7 +35,7 @@ def beta_mode(a: Tensor, b: Tensor) -> Tensor:
     Otherwise the density has its peak at an end: at 0 for a <= 1 < b, at 1 for b <= 1 < a. With both at or below 1 it
     has no single peak (both ends, or flat), and the mean a / (a + b) stands in.
     """
-    inner = (a - 1) / (a + b - 2).clamp(min=1e-6)
+    inner = (a - 1) / (a + b - 2).clamp(min=1e-12)
     ends = torch.where(a <= 1, torch.zeros_like(a), torch.where(b <= 1, torch.ones_like(a), inner))
     return torch.where((a <= 1) & (b <= 1), a / (a + b), ends)
 

@@ -1,0 +1,88 @@
+"""Running what a table needs: what is done is skipped, what was killed is resumed, one small JSON a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from awatt.config import build, parse_overrides
+from awatt.data.corpus import load_corpus
+from awatt.data.sampler import EpisodeShape
+from awatt.errors import require
+from awatt.files import write_text
+from awatt.reproduce.suites import Run
+
+TEST_EPISODES = 600
+
+
+def result_path(results: Path, run: Run) -> Path:
+    """The JSON of a run."""
+    return results / f"{run.name}.json"
+
+
+def missing(results: Path, runs: Iterable[Run]) -> list[Run]:
+    """Those without a result, each once, in order."""
+    return [run for run in dict.fromkeys(runs) if not result_path(results, run).exists()]
+
+
+def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Train, test and write the result. The work folder, with the model, is left only if the run was stopped."""
+    require("torch", "train").set_num_threads(1)
+    from awatt.evaluation import measure, score_episodes
+    from awatt.system import SystemConfig
+    from awatt.training import RunConfig, TrainingConfig, train
+
+    start = time.perf_counter()
+    settings = parse_overrides([*run.settings, *overrides])
+    shape = EpisodeShape(run.n_way, run.n_shot)
+    names = {"method": run.method, "encoder": run.encoder, "threshold": run.threshold, "n_way": run.n_way}
+    system_config = SystemConfig.from_mapping({**names, "settings": settings})
+    config = RunConfig(system_config, shape, build(TrainingConfig, settings.get("training", {}), "training"), run.seed)
+    folder = work / run.name
+    system = train(config, data / run.dataset, folder, resume=True, device="cpu")
+    tested = measure(
+        system, score_episodes(system, load_corpus(data / run.dataset, "test"), shape, TEST_EPISODES, run.seed)
+    )
+    epochs = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
+    best = [epoch for epoch in epochs if epoch["best"]][-1]
+    result = {
+        "variant": run.variant,
+        "test": {**tested, "episodes": TEST_EPISODES},
+        "validation": {name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")},
+        "epochs": len(epochs),
+        "best_epoch": best["epoch"],
+        "seconds": round(time.perf_counter() - start, 1),
+        "run": json.loads((folder / "run.json").read_text("utf-8")),
+    }
+    target = result_path(results, run)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_text(target, json.dumps(result, indent=1) + "\n")
+    shutil.rmtree(folder)
+    return result
+
+
+def run_all(
+    runs: Iterable[Run],
+    data: Path,
+    results: Path,
+    work: Path,
+    jobs: int,
+    overrides: tuple[str, ...],
+    on_done: Callable[[Run, dict[str, Any]], None],
+) -> None:
+    """Every run that has no result yet, ``jobs`` at a time, each on one core."""
+    todo = missing(results, runs)
+    if jobs == 1:
+        for run in todo:
+            on_done(run, run_one(run, data, results, work, overrides))
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(run_one, run, data, results, work, overrides): run for run in todo}
+        for future in as_completed(futures):
+            on_done(futures[future], future.result())

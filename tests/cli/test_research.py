@@ -1,0 +1,365 @@
+"""``awatt train`` and ``awatt evaluate`` as a person meets them: output, exit codes, files, precedence."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from awatt.cli import app
+from awatt.data.corpus import load_corpus
+from awatt.data.sampler import EpisodeShape
+from awatt.evaluation import measure, score_episodes
+from awatt.system import System
+
+torch.set_num_threads(1)
+
+Run = Callable[..., Any]
+METHODS = "matching, prototypical, relation, graph, imp, proto-hatt, proto-awatt"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample as every split, and word vectors for it."""
+    folder = tmp_path_factory.mktemp("research") / "sample"
+    folder.mkdir()
+    content = (files("awatt.data") / "sample.jsonl").read_bytes()
+    for split in ("train", "val", "test"):
+        (folder / f"{split}.jsonl").write_bytes(content)
+    words = sorted({word for text in load_corpus(folder, "train").sentences for word in text.lower().split()})
+    rows = np.random.default_rng(0).normal(0, 1, (len(words), 5)).round(3)
+    lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, rows, strict=True))
+    (folder / "glove.txt").write_text("".join(lines), "utf-8")
+    return folder
+
+
+def training(data: Path, out: Path, *more: object) -> list[str]:
+    """The arguments of a run that takes no time."""
+    settings = {"encoder.hidden": 6, "encoder.vectors": data / "glove.txt", "training.max_epochs": 1}
+    settings |= {"training.episodes_an_epoch": 4, "training.validation_episodes": 6}
+    overrides = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    command = ["train", "--data", data, "--out", out, "--device", "cpu", *overrides]
+    return [*map(str, [*command, "--n-way", 3, "--n-shot", 2, "--n-query", 2, *more])]
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained") / "run"
+    app(training(data, out, "--quiet"), standalone_mode=False)
+    return out
+
+
+def described(out: Path) -> Any:
+    return json.loads((out / "run.json").read_text("utf-8"))
+
+
+# ---- train
+
+
+def test_train_prints_the_folder_and_tells_of_each_epoch(run: Run, data: Path, tmp_path: Path) -> None:
+    code, out, err = run(*training(data, tmp_path / "run", "--set", "training.max_epochs=2"))
+    assert (code, out) == (0, f"{tmp_path / 'run'}\n")
+    lines = [line for line in err.splitlines() if " epoch " in line]
+    assert len(lines) == 2
+    pattern = r"model +epoch +1  loss \d\.\d{4}  val AUC \d\.\d{4}  F1 \d\.\d{4}  \d+ episodes/s  best"
+    assert re.search(pattern, lines[0])
+    assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+def test_quiet_says_nothing(run: Run, data: Path, tmp_path: Path) -> None:
+    assert run(*training(data, tmp_path / "run", "--quiet")) == (0, f"{tmp_path / 'run'}\n", "")
+
+
+def test_the_defaults_are_the_papers_method(data: Path, trained: Path) -> None:
+    found = described(trained)
+    assert (found["method"], found["encoder"], found["threshold"]) == ("proto-awatt", "glove-cnn", "static")
+    assert found["seed"] == 5
+    assert found["settings"]["model"] == {
+        "e_m": 10,
+        "support_attention": True,
+        "attention_matrix": True,
+        "query_attention": True,
+    }
+    assert found["settings"]["encoder"]["window"] == 3
+    assert found["episode"] == {"n_way": 3, "n_shot": 2, "n_query": 2, "none_rate": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--method", "proto"], f"there is no method 'proto'. Choose one of: {METHODS}."),
+        (["--encoder", "glove"], "there is no encoder 'glove'. Choose one of: glove-cnn, glove-lstm"),
+        (
+            ["--threshold", "0.3"],
+            "there is no threshold '0.3'. Choose one of: static, policy, kernel-regression, mean-",
+        ),
+        (["--set", "model.em=3"], "there is no setting 'model.em'. Valid here: model.e_m, model.support_attention,"),
+        (["--set", "modle.e_m=3"], "there is no section 'modle' for --set. Valid: encoder, episode, model, threshold"),
+        (["--set", "e_m=3"], "--set needs section.field=value, for example model.e_m=10; found 'e_m=3'."),
+        (["--set", "model.e_m"], "--set needs section.field=value"),
+        (["--set", "model.e_m=many"], "setting 'model.e_m' is 'many', needs int."),
+        (["--set", "model.e_m=0"], "model.e_m is 0, needs at least 1."),
+        (["--set", "training.learning_rate=yes"], "setting 'training.learning_rate' is 'yes', needs float."),
+        (["--set", "training.patience=0"], "training.patience is 0, needs at least 1."),
+        (["--set", "threshold.value=1.5"], "the static threshold is 1.5, needs a number from 0 to 1."),
+        (["--n-way", "0"], "n_way is 0, needs at least 1."),
+        (["--n-way", "18"], "the train split has 17 aspects, but 18-way needs 18."),
+        (["--n-shot", "40"], "aspect 'food' has 21 sentences, but 40-shot with 2 queries needs 42."),
+        (["--device", "nope"], "the device 'nope' cannot be used"),
+        (["--method", "matching", "--threshold", "policy"], "the policy threshold looks at distances"),
+        (["--config", "/nowhere.toml"], "/nowhere.toml does not exist. Check the path after --config."),
+        (["--set", "encoder.vectors=/nowhere.txt"], "/nowhere.txt: does not exist."),
+    ],
+)
+def test_a_wrong_name_or_value_is_one_line_and_leaves_nothing(
+    run: Run, data: Path, tmp_path: Path, more: list[str], message: str
+) -> None:
+    code, out, err = run(*training(data, tmp_path / "run", "--quiet", *more))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"awatt: {message}")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_data_that_is_not_there_is_named(run: Run, data: Path, tmp_path: Path) -> None:
+    for folder, message in [(tmp_path / "no", "is not a folder"), (tmp_path, "has no train split")]:
+        arguments = training(data, tmp_path / "run", "--quiet")
+        arguments[arguments.index("--data") + 1] = str(folder)
+        code, _, err = run(*arguments)
+        assert code == 2
+        assert message in err
+        assert not (tmp_path / "run").exists()
+
+
+def test_an_existing_folder_needs_resume(run: Run, data: Path, tmp_path: Path) -> None:
+    arguments = training(data, tmp_path / "run", "--quiet")
+    assert run(*arguments).code == 0
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert err == f"awatt: {tmp_path / 'run'} already holds a run. Add --resume to go on, or name another --out.\n"
+    assert run(*arguments, "--resume") == (0, f"{tmp_path / 'run'}\n", "")
+    code, _, err = run(*arguments, "--resume", "--seed", "6")
+    assert code == 2
+    assert "holds a run with other settings (seed differ)" in err
+
+
+@pytest.mark.parametrize(
+    ("finished", "kept"), [(0, "No epoch was finished yet."), (1, "The best epoch so far is in {out}.")]
+)
+def test_ctrl_c_says_what_is_kept(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: int, kept: str
+) -> None:
+    def interrupt(self: object, value: object) -> None:
+        raise KeyboardInterrupt
+
+    name = "on_epoch" if finished else "on_step"
+    monkeypatch.setattr(f"awatt.cli.progress.TrainingProgress.{name}", interrupt)
+    code, out, err = run(*training(data, tmp_path / "run", "--quiet"))
+    assert (code, out) == (130, "")
+    assert err.startswith(f"awatt: stopped. {kept.format(out=tmp_path / 'run')} --resume goes on.\n")
+    monkeypatch.undo()
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+    app(training(data, tmp_path / "run", "--quiet", "--resume"), standalone_mode=False)
+    System.load(tmp_path / "run")
+
+
+# ---- the TOML file
+
+TOML = """
+method = "prototypical"
+seed = 9
+threshold = "static"
+
+[training]
+patience = 2
+
+[threshold_settings]
+value = 0.25
+
+[encoder_settings]
+max_length = 30
+
+[episode]
+n_way = 4
+n_shot = 1
+"""
+
+
+def test_options_go_before_the_file_and_set_before_both(run: Run, data: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "run.toml", tmp_path / "run"
+    path.write_text(TOML)
+    settings = ["--config", path, "--seed", "11", "--set", "episode.n_shot=3", "--set", "encoder.max_length=20"]
+    assert run(*training(data, out, "--quiet", *settings)).code == 0
+    found = described(out)
+    assert found["method"] == "prototypical"  # the file, over the default
+    assert found["settings"]["threshold"] == {"value": 0.25}
+    assert found["training"]["patience"] == 2
+    assert found["seed"] == 11  # the option, over the file
+    assert found["episode"]["n_way"] == 3
+    assert found["episode"]["n_shot"] == 3  # --set, over the option, over the file
+    assert found["settings"]["encoder"]["max_length"] == 20  # --set, over the file
+
+
+def test_the_file_alone_is_enough(run: Run, data: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "run.toml", tmp_path / "run"
+    schedule = "max_epochs = 1\nepisodes_an_epoch = 2\nvalidation_episodes = 2"
+    encoder = f'hidden = 6\nvectors = "{data / "glove.txt"}"'
+    path.write_text(TOML.replace("patience = 2", schedule).replace("max_length = 30", encoder))
+    code, _, err = run("train", "--data", data, "--out", out, "--config", path, "--quiet")
+    assert (code, err) == (0, "")
+    assert described(out)["episode"] == {"n_way": 4, "n_shot": 1, "n_query": 5, "none_rate": 0.0}
+    assert described(out)["n_way"] == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "metod = 'x'",
+            "there is no setting 'metod'. Valid here: method, encoder, threshold, seed, [model], [encoder_",
+        ),
+        ("[modle]\ne_m = 3", "there is no setting 'modle'. Valid here: method,"),
+        ("model = 3", "there is no setting 'model'. Valid here: method,"),
+        ("seed = 'five'", "setting 'seed' is 'five', needs int."),
+        ("seed = true", "setting 'seed' is True, needs int."),
+        ("method = 3", "setting 'method' is 3, needs str."),
+        ("method = ['proto-awatt']", "setting 'method' is ['proto-awatt'], needs str."),
+        ("not toml", "not TOML: "),
+    ],
+)
+def test_a_fault_in_the_file_names_it(run: Run, data: Path, tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(content)
+    code, out, err = run(*training(data, tmp_path / "run", "--quiet", "--config", path))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"awatt: {path}: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("method = 'x'", f"there is no method 'x'. Choose one of: {METHODS}."),
+        ("[model]\nem = 3", "there is no setting 'model.em'. Valid here: model.e_m"),
+        ("seed = -1", "the seed is -1, needs a whole number from 0"),
+        ("[training]\npatience = 'x'", "setting 'training.patience' is 'x', needs int."),
+    ],
+)
+def test_a_wrong_value_in_the_file_is_refused(run: Run, data: Path, tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(content)
+    code, _, err = run(*training(data, tmp_path / "run", "--quiet", "--config", path))
+    assert code == 2
+    assert err.startswith(f"awatt: {message}")
+
+
+# ---- evaluate
+
+
+def evaluate(run: Run, trained: Path, data: Path, *more: object) -> Any:
+    code, out, err = run("evaluate", trained, "--data", data, "--episodes", 20, "--json", *more)
+    assert (code, err) == (0, "")
+    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def test_evaluate_gives_the_promised_keys_and_the_right_numbers(run: Run, data: Path, trained: Path) -> None:
+    found = evaluate(run, trained, data)
+    wanted = {"auc", "macro_f1", "argmax_f1", "auc_ci95", "macro_f1_ci95", "episodes", "threshold", "seconds"}
+    assert wanted <= found.keys()
+    system = System.load(trained)
+    scored = score_episodes(system, load_corpus(data, "test"), EpisodeShape(3, 2, 2), 20, 5)
+    for name, value in measure(system, scored).items():
+        assert found[name] == pytest.approx(value, abs=1e-9)
+        assert 0 <= found[name] <= 1
+    assert (found["episodes"], found["threshold"], found["split"], found["seed"]) == (20, "static", "test", 5)
+    assert (found["n_way"], found["n_shot"], found["n_query"], found["none_rate"]) == (3, 2, 2, 0.0)
+    assert found["seconds"] > 0
+
+
+def test_evaluate_for_people_has_the_same_numbers(run: Run, data: Path, trained: Path) -> None:
+    found = evaluate(run, trained, data)
+    code, out, err = run("evaluate", trained, "--data", data, "--episodes", 20)
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines == [
+        [label, f"{found[name]:.4f}", "±", f"{found[f'{name}_ci95']:.4f}"]
+        for label, name in (("auc", "auc"), ("macro-f1", "macro_f1"), ("argmax-f1", "argmax_f1"))
+    ]
+    assert err.startswith("20 episodes of test, 3-way 2-shot, seed 5, threshold static, ")
+
+
+def test_options_of_evaluate_change_the_episodes(run: Run, data: Path, trained: Path) -> None:
+    plain = evaluate(run, trained, data)
+    assert {**evaluate(run, trained, data), "seconds": 0} == {**plain, "seconds": 0}
+    others = [
+        ("--seed", 6),
+        ("--n-way", 4),
+        ("--n-shot", 1),
+        ("--n-query", 3),
+        ("--split", "val"),
+        ("--none-rate", 0.3),
+    ]
+    for name, value in others:
+        found = evaluate(run, trained, data, name, value)
+        assert found["auc"] != plain["auc"]
+        assert found[name.removeprefix("--").replace("-", "_")] == value
+    for value in ("0.1", "mean-std", "kernel-regression"):
+        found = evaluate(run, trained, data, "--threshold", value)
+        assert found["auc"] == plain["auc"]
+        assert found["macro_f1"] != plain["macro_f1"]
+        assert found["threshold"] == value
+
+
+def test_one_episode_has_no_interval_and_json_no_nan(run: Run, data: Path, trained: Path) -> None:
+    found = evaluate(run, trained, data, "--episodes", 1)
+    assert found["auc_ci95"] is None
+    assert 0 <= found["auc"] <= 1
+    code, out, _ = run("evaluate", trained, "--data", data, "--episodes", 1)
+    assert code == 0
+    assert out.count("± nan") == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--threshold", "statik"], "there is no threshold 'statik'. Choose one of: static, policy,"),
+        (["--threshold", "2"], "the static threshold is 2.0, needs a number from 0 to 1."),
+        (["--threshold", "policy"], "the policy threshold is trained with its model. Train a run with --threshold pol"),
+        (["--split", "dev"], "{data} has no dev split."),
+        (["--n-way", "0"], "n_way is 0, needs at least 1."),
+        (["--n-way", "18"], "the test split has 17 aspects, but 18-way needs 18."),
+        (["--none-rate", "1"], "none_rate is 1.0, needs a share from 0 to below 1."),
+    ],
+)
+def test_evaluate_refuses_in_one_line(run: Run, data: Path, trained: Path, more: list[str], message: str) -> None:
+    code, out, err = run("evaluate", trained, "--data", data, "--episodes", 5, *more)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"awatt: {message.format(data=data)}")
+    assert err.count("\n") == 1
+
+
+def test_evaluate_of_something_else_than_a_run_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
+    code, _, err = run("evaluate", tmp_path / "no", "--data", data)
+    assert code == 2
+    assert err.startswith(f"awatt: {tmp_path / 'no' / 'config.json'} does not exist. A model is a folder with")
+
+
+# ---- without torch
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_without_torch_the_pip_line_is_given(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    arguments = training(data, tmp_path / "run") if command == "train" else [command, tmp_path, "--data", data]
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    line = "this needs the package 'torch', which is not installed. Run: pip install 'awatt[train]'"
+    assert err == f"awatt: {line}\n"

@@ -1,0 +1,106 @@
+"""The small functions: hand-computed numbers, numpy and torch alike, and no NaN where nothing is valid."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from awatt.models import ops
+
+E, E2 = np.e, np.e**2
+#: (function, its arguments, the result by hand)
+CASES: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
+    "softmax": (ops.softmax, [[[0.0, 1.0, 2.0]]], [[1 / (1 + E + E2), E / (1 + E + E2), E2 / (1 + E + E2)]]),
+    "softmax of large scores": (ops.softmax, [[1e4, 1e4, -1e4]], [0.5, 0.5, 0.0]),
+    "masked softmax": (
+        ops.masked_softmax,
+        [[[0.0, 1.0, 9.0], [3.0, 9.0, 9.0]], [[True, True, False], [True, False, False]]],
+        [[1 / (1 + E), E / (1 + E), 0.0], [1.0, 0.0, 0.0]],
+    ),
+    "masked softmax without a valid place": (ops.masked_softmax, [[5.0, -5.0], [False, False]], [0.5, 0.5]),
+    "masked mean": (
+        ops.masked_mean,
+        [[[[1.0, 2.0], [3.0, 6.0], [50.0, 50.0]], [[7.0, 8.0]] * 3], [[True, True, False], [False, False, True]]],
+        [[2.0, 4.0], [7.0, 8.0]],
+    ),
+    "masked mean without a valid place": (ops.masked_mean, [[[1.0, 2.0], [3.0, 4.0]], [False, False]], [0.0, 0.0]),
+    "masked max": (
+        ops.masked_max,
+        [[[-1.0, -5.0], [-3.0, -2.0], [50.0, 50.0]], [True, True, False]],
+        [-1.0, -2.0],
+    ),
+}
+
+
+def as_numpy(value: Any) -> np.ndarray[Any, Any]:
+    array = np.array(value)
+    return array if array.dtype == bool else array.astype(np.float32)
+
+
+@pytest.mark.parametrize("convert", [as_numpy, lambda value: torch.from_numpy(as_numpy(value))], ids=["numpy", "torch"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_result_is_the_one_computed_by_hand(case: str, convert: Callable[[Any], Any]) -> None:
+    function, arguments, expected = CASES[case]
+    found = function(*map(convert, arguments))
+    assert type(found) is type(convert(arguments[0]))
+    assert found.dtype == convert(arguments[0]).dtype
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6, atol=1e-7)
+
+
+def random_block(seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Tokens (2, 3, 4, 7, 5) and a mask (2, 3, 4, 7) with rows of every length, none at all among them."""
+    chance = np.random.default_rng(seed)
+    lengths = chance.integers(0, 8, size=(2, 3, 4))
+    lengths[0, 0, 0], lengths[1, 2, 3] = 0, 7
+    return chance.normal(0, 3, (2, 3, 4, 7, 5)).astype(np.float32), np.arange(7) < lengths[..., None]
+
+
+@pytest.mark.parametrize(
+    ("function", "on_scores"),
+    [(ops.softmax, None), (ops.masked_softmax, True), (ops.masked_mean, False), (ops.masked_max, False)],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_numpy_and_torch_give_the_same(function: Callable[..., Any], on_scores: bool | None, seed: int) -> None:
+    tokens, mask = random_block(seed)
+    arguments = [tokens] if on_scores is None else [tokens[..., 0] if on_scores else tokens, mask]
+    found = function(*arguments)
+    like = function(*map(torch.from_numpy, arguments)).numpy()
+    assert found.dtype == like.dtype == np.float32
+    np.testing.assert_allclose(found, like, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [ops.masked_softmax, ops.masked_mean, ops.masked_max])
+def test_a_row_without_a_valid_place_has_no_nan_and_no_nan_gradient(function: Callable[..., Any]) -> None:
+    tokens, mask = map(torch.from_numpy, random_block(0))
+    given = (tokens[..., 0] if function is ops.masked_softmax else tokens).clone().requires_grad_()
+    found = function(given, mask)
+    assert torch.isfinite(found).all()
+    found.sum().backward()
+    assert given.grad is not None
+    assert torch.isfinite(given.grad).all()
+
+
+@pytest.mark.parametrize("function", [ops.masked_softmax, ops.masked_mean, ops.masked_max])
+def test_what_the_mask_leaves_out_changes_nothing(function: Callable[..., Any]) -> None:
+    tokens, mask = random_block(1)
+    mask[..., 0] = True  # what a row without a valid place gives has no meaning
+    other = np.where(mask[..., None], tokens, np.float32(77))
+    results = []
+    for block in (tokens, other):
+        found = function(block[..., 0] if function is ops.masked_softmax else block, mask)
+        results.append(np.where(mask, found, 0) if function is ops.masked_softmax else found)
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
+def test_a_masked_softmax_sums_to_one_over_the_valid_places() -> None:
+    tokens, mask = random_block(2)
+    weights = ops.masked_softmax(tokens[..., 0], mask)
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
+    assert (weights[~mask & mask.any(-1, keepdims=True)] == 0).all()
+
+
+def test_the_namespace_is_that_of_the_array() -> None:
+    assert ops.namespace(np.zeros(1)) is np
+    assert ops.namespace(torch.zeros(1)) is torch
