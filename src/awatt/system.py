@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,11 @@ from torch import Tensor, nn
 from awatt import __version__
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus
-from awatt.encoders import ENCODERS, Encoder, Sentences
-from awatt.encoders.base import pad
+from awatt.encoders import ENCODERS, Encoded, Encoder, Sentences
 from awatt.episode import Episode
 from awatt.errors import AwattError, DataError
 from awatt.files import write_text, write_whole
 from awatt.models import MODELS, DistanceModel, FewShotModel
-from awatt.models.ops import masked_mean
 from awatt.thresholds import THRESHOLDS, Scored, Threshold
 
 FORMAT = 1
@@ -98,25 +96,24 @@ class System(nn.Module):
 
     def score(self, tokens: Tensor, sentences: Sentences, corpus: Corpus, episode: Episode) -> Scored:
         """Score a batch of episodes whose sentence numbers lie in packed ``tokens``."""
-        lengths = sentences.lengths
-        support, query = pad(tokens, lengths, episode.support), pad(tokens, lengths, episode.query)
-        return self._score(support, query, corpus, episode)
+        support = Encoded.pick(tokens, sentences.lengths, episode.support)
+        query = Encoded.pick(tokens, sentences.lengths, episode.query)
+        scored = self._score(support, query, corpus, episode)
+        return replace(scored, query=query.mean(), support=support.mean().flatten(-3, -2))
 
     def score_fresh(self, sentences: Sentences, corpus: Corpus, episode: Episode) -> Scored:
         """Score a batch of episodes, encoding what they need, with gradients: the training step."""
-        together = np.concatenate([episode.support.reshape(-1), episode.query.reshape(-1)])
-        numbers, places = np.unique(together, return_inverse=True)
-        part = sentences.take(numbers)
-        tokens = self.encoder(part)
-        support, query = np.split(places, [episode.support.size])
+        part = sentences.take(np.concatenate([episode.support.reshape(-1), episode.query.reshape(-1)]))
+        of_support, of_query = np.split(part.lengths, [episode.support.size])
+        support, query = self.encoder(part).split([of_support.sum(), of_query.sum()])
         return self._score(
-            pad(tokens, part.lengths, support.reshape(episode.support.shape)),
-            pad(tokens, part.lengths, query.reshape(episode.query.shape)),
+            Encoded(support, of_support.reshape(episode.support.shape)),
+            Encoded(query, of_query.reshape(episode.query.shape)),
             corpus,
             episode,
         )
 
-    def _score(self, support: Any, query: Any, corpus: Corpus, episode: Episode) -> Scored:
+    def _score(self, support: Encoded, query: Encoded, corpus: Corpus, episode: Episode) -> Scored:
         summary = self.model.summarise(support)
         differences = None
         if isinstance(self.model, DistanceModel):
@@ -129,8 +126,6 @@ class System(nn.Module):
             probabilities=self.model.normalise(scores),
             scores=scores,
             differences=differences,
-            query=masked_mean(query.tokens, query.mask).detach(),
-            support=masked_mean(support.tokens, support.mask).flatten(-3, -2).detach(),
             support_targets=torch.from_numpy(mentioned).flatten(-3, -2).to(scores.device),
             targets=torch.from_numpy(episode.targets).to(scores.device),
         )

@@ -1,15 +1,16 @@
 """What an encoder is: packed sentences in, one vector a token out. Packing and padding live here and nowhere else.
 
-Sentences are kept *packed*: the tokens of all of them in one line, without padding. An encoder computes on that line;
-only the attention over the words of a sentence sees a padded block, with a mask.
+Sentences are kept *packed*: the tokens of all of them in one line, without padding. Encoders compute on that line, and
+models too, with the methods of ``Encoded``; what cannot gets a padded block, with a mask.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,25 +44,83 @@ class Sentences:
         return Sentences(self.ids[_ranges(starts(self.lengths)[numbers], lengths)], lengths)
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Sentences as a model sees them: a vector for each token, padded to the longest."""
+class Block(NamedTuple):
+    """Sentences padded to the longest of them."""
 
     tokens: Tensor  # (..., length, dim); what stands where the mask is False has no meaning
     mask: Tensor  # (..., length) bool
 
 
-def pad(tokens: Tensor, lengths: Integers, numbers: Integers) -> Encoded:
+class Encoded:
+    """Sentences as a model sees them: the vectors of their tokens in one line, with what is computed along sentences.
+
+    ``shape`` is that of the sentences, such as (episodes, n_way, n_shot); a *group* is what the leading dimensions
+    name: with ``over=1`` the sentences of one class.
+    """
+
+    def __init__(self, tokens: Tensor, lengths: Integers) -> None:
+        self.tokens, self.lengths, self.shape = tokens, lengths, lengths.shape  # (n_tokens, dim), (*shape)
+
+    @classmethod
+    def pick(cls, tokens: Tensor, lengths: Integers, numbers: Integers) -> Encoded:
+        """Sentences ``numbers`` (any shape) out of a packed line of many."""
+        wanted = lengths[numbers]
+        index = _ranges(starts(lengths)[numbers.reshape(-1)], wanted.reshape(-1))
+        return cls(tokens.index_select(0, _tensor(index, tokens)), wanted)
+
+    def owner(self, over: int = 0) -> Tensor:
+        """The group of each token. (n_tokens,)"""
+        each = self.lengths.reshape(-1, math.prod(self.shape[len(self.shape) - over :])).sum(-1)
+        return _tensor(np.repeat(np.arange(len(each)), each), self.tokens)
+
+    def spread(self, vectors: Tensor, over: int = 0) -> Tensor:
+        """Each token sees the vector of its group. (*groups, dim) -> (n_tokens, dim)"""
+        return vectors.reshape(-1, vectors.shape[-1]).index_select(0, self.owner(over))
+
+    def sum(self, values: Tensor, over: int = 0) -> Tensor:
+        """Sums of the tokens' values over each group. (n_tokens, dim) -> (*groups, dim)"""
+        groups = self.shape[: len(self.shape) - over]
+        total = values.new_zeros(math.prod(groups), values.shape[-1]).index_add(0, self.owner(over), values)
+        return total.view(*groups, values.shape[-1])
+
+    def mean(self, over: int = 0) -> Tensor:
+        """The word-level average of each group. (*groups, dim)"""
+        words = self.lengths.reshape(*self.shape[: len(self.shape) - over], -1).sum(-1, keepdims=True)
+        return self.sum(self.tokens, over) / _tensor(words, self.tokens).to(self.tokens.dtype)
+
+    def max(self) -> Tensor:
+        """The largest value of each dimension over a sentence. (*shape, dim)"""
+        lengths = _tensor(self.lengths.reshape(-1), self.tokens)
+        largest = torch.segment_reduce(self.tokens, "max", lengths=lengths, axis=0)
+        return largest.view(*self.shape, -1)
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Softmax of the tokens' scores along each sentence. (n_tokens, n) -> (n_tokens, n)"""
+        lengths = _tensor(self.lengths.reshape(-1), self.tokens)
+        highest = torch.segment_reduce(scores.detach(), "max", lengths=lengths, axis=0)
+        weights = torch.exp(scores - self.spread(highest))
+        return weights / self.spread(self.sum(weights))
+
+    def pad(self) -> Block:
+        """As a block (*shape, length, dim), for what does not work on the line."""
+        return pad(self.tokens, self.lengths.reshape(-1), np.arange(self.lengths.size).reshape(self.shape))
+
+
+def pad(tokens: Tensor, lengths: Integers, numbers: Integers) -> Block:
     """Sentences ``numbers`` (any shape) out of packed ``tokens`` (n_tokens, dim), as a block (*numbers.shape, ...)."""
     wanted = lengths[numbers]
     places = np.arange(wanted.max())
     mask = places < wanted[..., None]
     index = np.where(mask, starts(lengths)[numbers][..., None] + places, 0)
-    block = tokens.index_select(0, torch.from_numpy(index.reshape(-1)).to(tokens.device))
-    return Encoded(block.view(*index.shape, -1), torch.from_numpy(mask).to(tokens.device))
+    block = tokens.index_select(0, _tensor(index.reshape(-1), tokens))
+    return Block(block.view(*index.shape, -1), _tensor(mask, tokens))
 
 
-def by_length(tokens: Tensor, lengths: Integers, compute: Callable[[Encoded], Tensor]) -> Tensor:
+def _tensor(array: npt.NDArray[Any], like: Tensor) -> Tensor:
+    return torch.from_numpy(array).to(like.device)
+
+
+def by_length(tokens: Tensor, lengths: Integers, compute: Callable[[Block], Tensor]) -> Tensor:
     """``compute`` on padded blocks of sentences of like length; packed in (n_tokens, ...), packed out (n_tokens, dim).
 
     For what cannot work on the packed line. Sorted by length, a block has next to no padding.

@@ -12,12 +12,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
-from awatt.models.ops import masked_max, softmax
-
-
-def sentence_vectors(sentences: Encoded) -> Tensor:
-    """One vector a sentence, for the methods that do not look at words. (..., length, dim) -> (..., dim)"""
-    return masked_max(sentences.tokens, sentences.mask)
+from awatt.models.ops import softmax
 
 
 class FewShotModel(nn.Module, ABC):
@@ -31,11 +26,11 @@ class FewShotModel(nn.Module, ABC):
 
     @abstractmethod
     def summarise(self, support: Encoded) -> Tensor:
-        """What is to be known of each class. support (..., n_way, n_shot, length, dim) -> (..., n_way, ...)"""
+        """What is to be known of each class. support of shape (..., n_way, n_shot) -> (..., n_way, ...)"""
 
     @abstractmethod
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        """Higher is closer. query (..., n_query, length, dim) -> (..., n_query, n_way)"""
+        """Higher is closer. query of shape (..., n_query) -> (..., n_query, n_way)"""
 
     def normalise(self, scores: Tensor) -> Tensor:
         """The ranking of the classes that thresholds see: sums to one over the classes."""

@@ -28,17 +28,3 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
     xp = namespace(scores)
     # Not -inf: a row without any valid place would turn into NaN; here it turns into an even spread.
     return softmax(xp.where(mask, scores, xp.zeros_like(scores) - 1e9))
-
-
-def masked_mean(tokens: Array, mask: Array) -> Array:
-    """Mean of the valid tokens. tokens (..., length, dim), mask (..., length) -> (..., dim)"""
-    xp = namespace(tokens)
-    weights = xp.zeros_like(tokens[..., 0]) + mask
-    total = (weights[..., None, :] @ tokens)[..., 0, :]
-    return total / xp.clip(weights.sum(-1), 1, None)[..., None]
-
-
-def masked_max(tokens: Array, mask: Array) -> Array:
-    """Largest value of each dimension over the valid tokens. (..., length, dim), (..., length) -> (..., dim)"""
-    xp = namespace(tokens)
-    return xp.amax(xp.where(mask[..., None], tokens, xp.zeros_like(tokens) - 1e9), -2)

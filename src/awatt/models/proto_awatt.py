@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from awatt.encoders.base import Encoded
 from awatt.errors import AwattError
 from awatt.models.base import DistanceModel
-from awatt.models.ops import masked_mean, masked_softmax
+from awatt.models.ops import masked_softmax
 
 
 @dataclass(frozen=True)
@@ -46,36 +46,38 @@ class ProtoAwatt(DistanceModel):
 
     def summarise(self, support: Encoded) -> Tensor:
         """The prototypes r^i. (..., n_way, dim)"""
-        tokens, mask = support.tokens, support.mask
         if not self.config.support_attention:
-            return masked_mean(tokens, mask).mean(-2)
-        # Eq. 2: the word-level average over all valid words of the class's sentences.
-        common = masked_mean(tokens.flatten(-3, -2), mask.flatten(-2))  # (..., n_way, dim)
+            return support.mean().mean(-2)
+        # Eq. 2: the word-level average over all words of the class's sentences.
+        common = support.spread(support.mean(over=1), over=1)  # (n_tokens, dim) each token sees its class's v^i
         # Eq. 4: beta = softmax(v tanh(H W^i)), r_j = beta H
-        column = common[..., None, :, None]  # (..., n_way, 1, dim, 1)
-        attention = (torch.tanh(self._project(tokens, column)) @ column)[..., 0]  # (..., n_way, n_shot, length)
-        weights = masked_softmax(attention, mask)
-        denoised = (weights[..., None, :] @ tokens)[..., 0, :]  # (..., n_way, n_shot, dim)
+        attention = _dot(torch.tanh(self._project(support.tokens, common)), common)
+        denoised = support.sum(support.softmax(attention) * support.tokens)  # (..., n_way, n_shot, dim)
         return denoised.mean(-2)  # Eq. 5
 
-    def _project(self, tokens: Tensor, column: Tensor) -> Tensor:
-        """H W^i. (..., n_way, n_shot, length, dim)
+    def _project(self, tokens: Tensor, common: Tensor) -> Tensor:
+        """H W^i. (n_tokens, dim)
 
         Eq. 3 feeds v, repeated e_M times, to a linear layer: W^i[c, a] = v[c] sum_m W[a, m] + b[a]. That is a matrix
         of rank one and a bias, so H W^i needs no d x d matrix: (H v) times the row sums of W, plus (sum of H) b.
         """
         if not self.config.attention_matrix:
             return tokens
-        return (tokens @ column) * self.weight.sum(-1) + tokens.sum(-1, keepdim=True) * self.bias
+        return _dot(tokens, common) * self.weight.sum(-1) + tokens.sum(-1, keepdim=True) * self.bias
 
     def represent(self, query: Encoded, prototypes: Tensor) -> Tensor:
         """A representation of the query for each prototype, r^i_q. (..., n_query, n_way or 1, dim)"""
         if not self.config.query_attention:
-            return masked_mean(query.tokens, query.mask)[..., None, :]
+            return query.mean()[..., None, :]
         # Eq. 6: rho^i = softmax(r^i tanh(H_q)), r^i_q = rho^i H_q
-        attention = prototypes[..., None, :, :] @ torch.tanh(query.tokens).transpose(-1, -2)
-        weights = masked_softmax(attention, query.mask[..., None, :])  # (..., n_query, n_way, length)
-        return weights @ query.tokens
+        tokens, mask = query.pad()
+        attention = prototypes[..., None, :, :] @ torch.tanh(tokens).transpose(-1, -2)
+        return masked_softmax(attention, mask[..., None, :]) @ tokens
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
         return (summary[..., None, :, :] - self.represent(query, summary)) ** 2
+
+
+def _dot(first: Tensor, second: Tensor) -> Tensor:
+    """The product of each token's two vectors. (n_tokens, dim), (n_tokens, dim) -> (n_tokens, 1)"""
+    return torch.linalg.vecdot(first, second)[..., None]

@@ -17,10 +17,10 @@ class Scored:
     probabilities: Tensor  # (episodes, n_query, n_way) the ranking, sums to one over the classes
     scores: Tensor  # (episodes, n_query, n_way) what the ranking was made from
     differences: Tensor | None  # (episodes, n_query, n_way, dim) squared, of models that measure a distance
-    query: Tensor  # (episodes, n_query, dim) mean vector of each query's tokens
-    support: Tensor  # (episodes, n_way * n_shot, dim) mean vector of each example's tokens
     support_targets: Tensor  # (episodes, n_way * n_shot, n_way) which of the aspects each example mentions
     targets: Tensor  # (episodes, n_query, n_way) the truth, for training and calibration only
+    query: Tensor | None = None  # (episodes, n_query, dim) mean vector of each query's tokens; not in training
+    support: Tensor | None = None  # (episodes, n_way * n_shot, dim) mean vector of each example's tokens
 
 
 class Threshold(nn.Module, ABC):

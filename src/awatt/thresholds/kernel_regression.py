@@ -51,6 +51,8 @@ class KernelRegression(Threshold):
 
     def threshold(self, scored: Scored) -> Tensor:
         """One for each query. (episodes, n_query)"""
+        if scored.query is None or scored.support is None:
+            raise ValueError("kernel regression looks at the sentences' vectors, which training leaves out")
         distance = torch.cdist(scored.query, scored.support) ** 2
         # Relative to the episode's own spread: encoders differ in the scale of their vectors.
         spread = distance.mean((-2, -1), keepdim=True).clamp(min=1e-9)
