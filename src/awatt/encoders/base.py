@@ -50,6 +50,10 @@ class Block(NamedTuple):
     tokens: Tensor  # (..., length, dim); what stands where the mask is False has no meaning
     mask: Tensor  # (..., length) bool
 
+    def pack(self) -> Encoded:
+        """The same sentences in one line."""
+        return Encoded(self.tokens[self.mask], self.mask.sum(-1).cpu().numpy())
+
 
 class Encoded:
     """Sentences as a model sees them: the vectors of their tokens in one line, with what is computed along sentences.

@@ -15,6 +15,11 @@ from awatt.encoders.base import Encoded
 from awatt.models.ops import softmax
 
 
+def sentence_vectors(sentences: Encoded) -> Tensor:
+    """One vector a sentence, for the methods that do not look at words. (..., dim)"""
+    return sentences.max()
+
+
 class FewShotModel(nn.Module, ABC):
     """Base of every method. ``config_type`` is a frozen dataclass with the method's settings."""
 

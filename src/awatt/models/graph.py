@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
-from awatt.models.base import FewShotModel
+from awatt.models.base import FewShotModel, sentence_vectors
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Graph(FewShotModel):
         self.readout = nn.Linear(2 * (1 + config.label_hidden), 1, bias=False)
 
     def summarise(self, support: Encoded) -> Tensor:
-        return support.max()
+        return sentence_vectors(support)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
         *lead, n_way, n_shot, dim = summary.shape
-        queries, support = query.max(), summary.flatten(-3, -2)
+        queries, support = sentence_vectors(query), summary.flatten(-3, -2)
         n_query = queries.shape[-2]
         known = torch.eye(n_way, device=support.device).repeat_interleave(n_shot, 0)[..., None]
         unknown = torch.full((1, n_way, 1), 1 / n_way, device=support.device)

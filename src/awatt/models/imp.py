@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
-from awatt.models.base import DistanceModel
+from awatt.models.base import DistanceModel, sentence_vectors
 from awatt.models.ops import masked_softmax
 
 
@@ -45,7 +45,7 @@ class Imp(DistanceModel):
 
     def summarise(self, support: Encoded) -> Tensor:
         """Prototypes of each class; places that it does not need repeat one of its others. (..., n_way, 1 + n_shot, dim)"""
-        vectors = support.max()
+        vectors = sentence_vectors(support)
         with torch.no_grad():
             shares = self._assign(vectors)  # (..., n_way, n_shot, 1 + n_shot)
             mass = shares.sum(-2)  # (..., n_way, 1 + n_shot)
@@ -74,7 +74,7 @@ class Imp(DistanceModel):
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
         """Squared differences from the nearest prototype of each class, over 2 sigma. (..., n_query, n_way, dim)"""
-        queries = query.max()
+        queries = sentence_vectors(query)
         with torch.no_grad():
             nearest = torch.cdist(queries[..., None, :, :], summary).argmin(-1)  # (..., n_way, n_query)
         prototypes = summary.take_along_dim(nearest[..., None], -2)  # (..., n_way, n_query, dim)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from awatt.encoders.base import Encoded
-from awatt.models.base import FewShotModel
+from awatt.models.base import FewShotModel, sentence_vectors
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Matching(FewShotModel):
 
     def summarise(self, support: Encoded) -> Tensor:
         """Every example as a vector of length one. (..., n_way, n_shot, dim)"""
-        return F.normalize(support.max(), dim=-1)
+        return F.normalize(sentence_vectors(support), dim=-1)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
         """The log of each class's attention, up to what all classes share: their softmax is the paper's Eq. 1."""
-        queries = F.normalize(query.max(), dim=-1)
+        queries = F.normalize(sentence_vectors(query), dim=-1)
         cosines = torch.einsum("...qd,...nkd->...qnk", queries, summary)
         return torch.logsumexp(self.config.scale * cosines, -1)

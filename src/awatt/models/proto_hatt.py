@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
-from awatt.models.base import DistanceModel
+from awatt.models.base import DistanceModel, sentence_vectors
 from awatt.models.ops import softmax
 
 
@@ -42,7 +42,7 @@ class ProtoHatt(DistanceModel):
 
     def summarise(self, support: Encoded) -> Tensor:
         """(..., n_way, n_shot, dim)"""
-        return support.max()
+        return sentence_vectors(support)
 
     def instance_attention(self, queries: Tensor, support: Tensor) -> Tensor:
         """(..., n_query, n_way, n_shot)"""
@@ -55,7 +55,7 @@ class ProtoHatt(DistanceModel):
         return torch.relu(maps.mean(-2)).view(*support.shape[:-2], self.dim)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
-        queries = query.max()
+        queries = sentence_vectors(query)
         weights = self.instance_attention(queries, summary)
         prototypes = torch.einsum("...qnk,...nkd->...qnd", weights, summary)
         return (prototypes - queries[..., None, :]) ** 2 * self.feature_attention(summary)[..., None, :, :]

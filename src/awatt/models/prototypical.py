@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from awatt.encoders.base import Encoded
-from awatt.models.base import DistanceModel
+from awatt.models.base import DistanceModel, sentence_vectors
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Prototypical(DistanceModel):
 
     def summarise(self, support: Encoded) -> Tensor:
         """The prototypes (Eq. 1). (..., n_way, dim)"""
-        return support.max().mean(-2)
+        return sentence_vectors(support).mean(-2)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
-        return (summary[..., None, :, :] - query.max()[..., None, :]) ** 2
+        return (summary[..., None, :, :] - sentence_vectors(query)[..., None, :]) ** 2

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
-from awatt.models.base import FewShotModel
+from awatt.models.base import FewShotModel, sentence_vectors
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Relation(FewShotModel):
         self.relation = nn.Sequential(nn.ReLU(), nn.Linear(config.hidden, 1))
 
     def summarise(self, support: Encoded) -> Tensor:
-        return support.max().mean(-2)
+        return sentence_vectors(support).mean(-2)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        pairs = self.query(query.max())[..., None, :] + self.aspect(summary)[..., None, :, :]
+        pairs = self.query(sentence_vectors(query))[..., None, :] + self.aspect(summary)[..., None, :, :]
         return torch.sigmoid(self.relation(pairs)[..., 0])
 
     def normalise(self, scores: Tensor) -> Tensor:
