@@ -18,7 +18,7 @@ import torch
 
 import awatt
 from awatt.data.corpus import load_corpus
-from awatt.data.sampler import EpisodeShape
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.errors import AwattError
 from awatt.evaluation import measure, score_episodes
 from awatt.runs import RunFolder
@@ -169,6 +169,22 @@ def test_the_steps_of_an_epoch_are_told(data: Path, tmp_path: Path) -> None:
     assert first["loss"] == pytest.approx((steps[0].loss * 4 + steps[1].loss * 2) / 6)
 
 
+def test_every_epoch_of_every_stage_has_episodes_of_its_own(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, int]] = []
+    batch = EpisodeSampler.batch
+
+    def watch(self: EpisodeSampler, first: int, count: int) -> Any:
+        if self.corpus.split == "train":
+            drawn.append((first, count))
+        return batch(self, first, count)
+
+    monkeypatch.setattr(EpisodeSampler, "batch", watch)
+    train(configure(data, "policy"), data, tmp_path / "run", device="cpu")
+    assert drawn[1:] == [(0, 4), (4, 2), (6, 4), (10, 2), (12, 4), (16, 2), (18, 4), (22, 2)]  # after one to try out
+
+
 @pytest.mark.parametrize("method", ["matching", "prototypical"])
 @pytest.mark.parametrize("threshold", ["kernel-regression", "mean-std"])
 def test_other_methods_and_thresholds_train(data: Path, tmp_path: Path, method: str, threshold: str) -> None:
@@ -299,31 +315,42 @@ def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
     reference: Callable[[str], dict[str, Any]],
     threshold: str,
 ) -> None:
-    config, really_replace = configure(data, threshold), os.replace
-    expected = reference(threshold)
-    left, last_kill = 0, -1
+    config, expected = configure(data, threshold), reference(threshold)
+    left = 0  # so many writes, then the process is dead: nothing is written and nothing tidied any more
 
-    def replace_or_die(source: Path, target: Path) -> None:
-        nonlocal left
-        if left == 0:
-            raise Killed
-        left -= 1
-        really_replace(source, target)
+    def mortal(really: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*arguments: Any) -> None:
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            really(*arguments)
 
-    monkeypatch.setattr(os, "replace", replace_or_die)
+        return write
+
+    really_unlink = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix != ".part":
+            mortal(really_unlink)(path)
+        elif left:
+            really_unlink(path, missing_ok)
+
+    monkeypatch.setattr(os, "replace", mortal(os.replace))
+    monkeypatch.setattr(RunFolder, "append", mortal(RunFolder.append))
+    monkeypatch.setattr(Path, "unlink", unlink)
     for kill in range(1000):
         run, left = tmp_path / str(kill), kill
         try:
             train(config, data, run, device="cpu")
         except Killed:
-            last_kill = kill
+            left = 1000
+            train(config, data, run, resume=True, device="cpu")
+            assert outcome(run) == expected, f"killed at write {kill}"
         else:
             break
-        left = 1000
-        train(config, data, run, resume=True, device="cpu")
-        assert outcome(run) == expected, f"killed at write {kill}"
-    # run.json, the first checkpoint, and for each epoch a checkpoint and often a model of four files.
-    assert last_kill >= {"static": 8, "policy": 14}[threshold]
+    # run.json, the first checkpoint, then a line, a checkpoint and often a model of four files for each epoch.
+    assert kill >= {"static": 11, "policy": 18}[threshold]
 
 
 @pytest.mark.parametrize(

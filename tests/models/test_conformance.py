@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.config import choose
-from awatt.encoders import Encoded
-from awatt.encoders.base import pad
+from awatt.encoders.base import Block, pad
 from awatt.errors import AwattError
 from awatt.metrics import roc_auc
 from awatt.models import MODELS, DistanceModel, FewShotModel
@@ -35,30 +34,30 @@ def build(method: str, dim: int = DIM) -> FewShotModel:
     return kind(dim, kind.config_type())
 
 
-def sentences(*shape: int, length: int = 6, seed: int = 1) -> Encoded:
+def sentences(*shape: int, length: int = 6, seed: int = 1) -> Block:
     """Random sentences of 1 to ``length`` words. tokens (*shape, length, DIM)"""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, length + 1, shape, generator=generator)
     lengths.view(-1)[0] = length
     tokens = torch.randn(*shape, length, DIM, generator=generator)
-    return Encoded(tokens, torch.arange(length) < lengths[..., None])
+    return Block(tokens, torch.arange(length) < lengths[..., None])
 
 
-def rows(block: Encoded, index: Tensor, axis: int) -> Encoded:
+def rows(block: Block, index: Tensor, axis: int) -> Block:
     """The sentences in another order."""
-    return Encoded(block.tokens.index_select(axis, index), block.mask.index_select(axis, index))
+    return Block(block.tokens.index_select(axis, index), block.mask.index_select(axis, index))
 
 
-def scores(model: FewShotModel, support: Encoded, query: Encoded) -> Tensor:
-    return model.scores(query, model.summarise(support))
+def scores(model: FewShotModel, support: Block, query: Block) -> Tensor:
+    return model.scores(query.pack(), model.summarise(support.pack()))
 
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
 @pytest.mark.parametrize(("n_way", "n_shot", "n_query"), [(5, 5, 7), (3, 1, 1), (2, 10, 4), (1, 1, 3), (1, 5, 2)])
 def test_shapes(model: FewShotModel, lead: tuple[int, ...], n_way: int, n_shot: int, n_query: int) -> None:
-    summary = model.summarise(sentences(*lead, n_way, n_shot))
+    summary = model.summarise(sentences(*lead, n_way, n_shot).pack())
     assert summary.shape[: len(lead) + 1] == (*lead, n_way)
-    query = sentences(*lead, n_query, seed=2)
+    query = sentences(*lead, n_query, seed=2).pack()
     found = model.scores(query, summary)
     assert found.shape == (*lead, n_query, n_way)
     shares = model.normalise(found)
@@ -72,10 +71,10 @@ def test_shapes(model: FewShotModel, lead: tuple[int, ...], n_way: int, n_shot: 
 
 
 def test_what_stands_in_the_padding_changes_nothing(model: FewShotModel) -> None:
-    def longer(block: Encoded, seed: int) -> Encoded:
+    def longer(block: Block, seed: int) -> Block:
         garbage = 50 * torch.randn(*block.mask.shape, DIM, generator=torch.Generator().manual_seed(seed))
         tokens = torch.where(block.mask[..., None], block.tokens, garbage)
-        return Encoded(torch.cat([tokens, garbage], -2), torch.cat([block.mask, torch.zeros_like(block.mask)], -1))
+        return Block(torch.cat([tokens, garbage], -2), torch.cat([block.mask, torch.zeros_like(block.mask)], -1))
 
     support, query = sentences(3, 4), sentences(5, seed=2)
     plain = scores(model, support, query)
@@ -100,8 +99,8 @@ def test_a_batch_of_episodes_is_one_by_one(model: FewShotModel) -> None:
     for episode in range(3):
         alone = scores(
             model,
-            Encoded(support.tokens[episode], support.mask[episode]),
-            Encoded(query.tokens[episode], query.mask[episode]),
+            Block(support.tokens[episode], support.mask[episode]),
+            Block(query.tokens[episode], query.mask[episode]),
         )
         torch.testing.assert_close(batch[episode], alone, atol=1e-5, rtol=1e-5)
 
@@ -114,8 +113,8 @@ def test_sentences_of_one_word(model: FewShotModel) -> None:
 def test_equal_sentences_everywhere(model: FewShotModel) -> None:
     """No variance, no distance: all classes are the same to the method, and gradients stay finite."""
     word = torch.ones(DIM, requires_grad=True)
-    support = Encoded(word.expand(3, 2, 1, DIM), torch.ones(3, 2, 1, dtype=torch.bool))
-    query = Encoded(word.expand(4, 1, DIM), torch.ones(4, 1, dtype=torch.bool))
+    support = Block(word.expand(3, 2, 1, DIM), torch.ones(3, 2, 1, dtype=torch.bool))
+    query = Block(word.expand(4, 1, DIM), torch.ones(4, 1, dtype=torch.bool))
     shares = model.normalise(scores(model, support, query))
     torch.testing.assert_close(shares, torch.full((4, 3), 1 / 3))
     shares[:, 0].sum().backward()  # type: ignore[no-untyped-call]
@@ -123,7 +122,7 @@ def test_equal_sentences_everywhere(model: FewShotModel) -> None:
     assert torch.isfinite(word.grad).all()
 
 
-def squared_error(model: FewShotModel, support: Encoded, query: Encoded, targets: Tensor) -> Tensor:
+def squared_error(model: FewShotModel, support: Block, query: Block, targets: Tensor) -> Tensor:
     return ((model.normalise(scores(model, support, query)) - targets) ** 2).sum(-1).mean()
 
 
@@ -175,7 +174,7 @@ def test_saved_and_loaded_scores_are_equal(method: str, tmp_path: Path) -> None:
     assert torch.equal(score(System.load(tmp_path / "model")), score(system))
 
 
-def toy_episodes(count: int, seed: int) -> tuple[Encoded, Encoded, Tensor]:
+def toy_episodes(count: int, seed: int) -> tuple[Block, Block, Tensor]:
     """Three classes, told apart by a word whose first four numbers matter; the other four are loud noise."""
     generator = torch.Generator().manual_seed(seed)
     n_way, n_shot, n_query, length = 3, 3, 2, 4
@@ -190,8 +189,8 @@ def toy_episodes(count: int, seed: int) -> tuple[Encoded, Encoded, Tensor]:
     support, query = block(n_shot), block(n_query).flatten(1, 2)
     targets = torch.eye(n_way).repeat_interleave(n_query, 0).expand(count, -1, -1)
     return (
-        Encoded(support, torch.ones(support.shape[:-1], dtype=torch.bool)),
-        Encoded(query, torch.ones(query.shape[:-1], dtype=torch.bool)),
+        Block(support, torch.ones(support.shape[:-1], dtype=torch.bool)),
+        Block(query, torch.ones(query.shape[:-1], dtype=torch.bool)),
         targets,
     )
 
@@ -200,8 +199,8 @@ def test_a_toy_problem_is_learned(method: str) -> None:
     torch.manual_seed(0)
     encoder, model = nn.Linear(DIM, DIM), build(method)
 
-    def encoded(block: Encoded) -> Encoded:
-        return Encoded(encoder(block.tokens), block.mask)
+    def encoded(block: Block) -> Block:
+        return Block(encoder(block.tokens), block.mask)
 
     def auc() -> float:
         support, query, targets = toy_episodes(100, seed=999)

@@ -33,18 +33,18 @@ def counted(make_scored: Make, counts: list[int], support: list[float], ranking:
 
 
 def test_the_threshold_by_hand(make_scored: Make) -> None:
-    scored = counted(make_scored, counts=[1, 2], support=[0.0, 2.0])
-    # Squared distances 0 and 4, their mean 2; weights e^0 and e^(-4 / (2 * 1 * 2)) = e^-1: 0.731059 and 0.268941.
-    # One aspect is cut at the second score, 0.3, two at the third, 0.1: 0.219318 + 0.026894 = 0.246212
-    assert make().threshold(scored).item() == pytest.approx(0.246212, abs=1e-6)
-    # A kernel of bandwidth 2 has e^(-4 / 16): 0.562177 and 0.437823, so 0.168653 + 0.043782
-    assert make(bandwidth=2.0).threshold(scored).item() == pytest.approx(0.212435, abs=1e-6)
+    scored = counted(make_scored, counts=[1, 2], support=[1.0, 3.0])
+    # Squared distances 1 and 9, their mean 5; weights e^(-1 / (2 * 5)) and e^(-9 / (2 * 5)): 0.689974 and 0.310026.
+    # One aspect is cut at the second score, 0.3, two at the third, 0.1: 0.206992 + 0.031003 = 0.237995
+    assert make().threshold(scored).item() == pytest.approx(0.237995, abs=1e-6)
+    # A kernel of bandwidth 2 has e^(-1 / 40) and e^(-9 / 40): 0.549834 and 0.450166, so 0.164950 + 0.045017
+    assert make(bandwidth=2.0).threshold(scored).item() == pytest.approx(0.209967, abs=1e-6)
 
 
 def test_the_universal_threshold_has_its_share(make_scored: Make) -> None:
-    scored = counted(make_scored, counts=[1, 2], support=[0.0, 2.0])
+    scored = counted(make_scored, counts=[1, 2], support=[1.0, 3.0])
     assert make(meta_rate=1.0).threshold(scored).item() == pytest.approx(default_threshold(3), abs=1e-6)
-    mixed = 0.25 * default_threshold(3) + 0.75 * 0.246212
+    mixed = 0.25 * default_threshold(3) + 0.75 * 0.237995
     assert make(meta_rate=0.25).threshold(scored).item() == pytest.approx(mixed, abs=1e-6)
 
 
@@ -60,8 +60,8 @@ def test_examples_that_agree_on_a_number_give_the_query_as_many(
 
 
 def test_the_scale_of_the_vectors_does_not_matter(make_scored: Make) -> None:
-    small = counted(make_scored, counts=[1, 2], support=[0.0, 2.0])
-    large = counted(make_scored, counts=[1, 2], support=[0.0, 2000.0])
+    small = counted(make_scored, counts=[1, 2], support=[1.0, 3.0])
+    large = counted(make_scored, counts=[1, 2], support=[1000.0, 3000.0])
     torch.testing.assert_close(make().threshold(small), make().threshold(large))
 
 

@@ -27,6 +27,7 @@ class StaticConfig:
     init: str = "normal"
     norm: str = "none"
     alpha: float = 0.3
+    entry: float = 1.0
 
 
 class StaticEncoder(Encoder):
@@ -58,7 +59,7 @@ class StaticEncoder(Encoder):
         tok = plain_tokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))
         n = np.linalg.norm(e, axis=1, keepdims=True)
         e = e / n * n**config.power
-        e *= np.sqrt(config.size / (e**2).sum(1).mean())
+        e *= np.sqrt(e.shape[1] * config.entry**2 / (e**2).sum(1).mean())
         enc = cls(config, tok, e.shape[1])
         enc.table.weight.data.copy_(torch.from_numpy(e))
         return enc
@@ -80,4 +81,4 @@ class StaticEncoder(Encoder):
         L = torch.from_numpy(sentences.lengths).float()[:, None]
         m = torch.zeros(len(L), t.shape[1]).index_add(0, s_of, t) / L
         u = m / m.norm(dim=-1, keepdim=True).clamp(min=1e-6) * c.size**0.5
-        return u.index_select(0, s_of) + t * (c.alpha / self.dim**0.5)
+        return u.index_select(0, s_of) + t * (c.alpha / c.entry / self.dim**0.5)

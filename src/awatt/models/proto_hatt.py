@@ -39,6 +39,7 @@ class ProtoHatt(DistanceModel):
             nn.Dropout(config.dropout),
             nn.Conv2d(64, 1, size, padding=padding),
         )
+        nn.init.ones_(self.features[-1].bias)
 
     def summarise(self, support: Encoded) -> Tensor:
         """(..., n_way, n_shot, dim)"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
@@ -36,7 +35,4 @@ class Relation(FewShotModel):
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
         pairs = self.query(sentence_vectors(query))[..., None, :] + self.aspect(summary)[..., None, :, :]
-        return torch.sigmoid(self.relation(pairs)[..., 0])
-
-    def normalise(self, scores: Tensor) -> Tensor:
-        return scores / scores.sum(-1, keepdim=True)
+        return self.relation(pairs)[..., 0]
