@@ -115,11 +115,22 @@ def test_the_training_step_scores_as_evaluation_does(vectors: Path, method: str)
     episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 4)
     fresh = system.score_fresh(sentences, CORPUS, episode)
     cached = score(system, count=4)
-    for name in FIELDS:
+    for name in ("probabilities", "scores", "differences", "support_targets", "targets"):
         if getattr(cached, name) is not None:
             torch.testing.assert_close(getattr(fresh, name), getattr(cached, name), rtol=1e-5, atol=1e-6)
     assert fresh.scores.requires_grad
-    assert not fresh.query.requires_grad  # what thresholds look at moves no encoder
+    assert fresh.query is None  # no threshold looks at it in training
+    assert fresh.support is None
+
+
+def test_the_sentences_vectors_are_the_means_of_their_words(vectors: Path) -> None:
+    system, scored = make(vectors), score(make(vectors), count=3)
+    episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 3)
+    for found, numbers in ((scored.query, episode.query), (scored.support, episode.support.reshape(3, 6))):
+        assert found is not None
+        for place in np.ndindex(3, 6):
+            alone = system.encode(system.encoder.tokenize([CORPUS.sentences[numbers[place]]]))
+            torch.testing.assert_close(found[place], alone.mean(0), rtol=1e-5, atol=1e-6)
 
 
 def test_many_sentences_are_encoded_in_parts(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ import math
 import os
 import signal
 import subprocess
-import time
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -268,10 +268,26 @@ def test_stage_two_begins_with_the_best_epoch_and_learns_at_its_own_rate(
         assert 0 < moved < 1e-6, part
 
 
+def test_word_tables_learn_at_a_rate_of_their_own(data: Path, tmp_path: Path) -> None:
+    schedule = replace(SHORT, episodes_an_epoch=4, max_epochs=1, learning_rate=1e-2, table_rate=0.25)
+    config = configure(data, schedule=schedule)
+    torch.manual_seed(config.seed)
+    fresh = System.create(config.system, texts_of(data)).state_dict()
+    (saved,) = weights_after_each_epoch(config, data, tmp_path / "run")
+    # Adam's first step moves every number by the learning rate.
+    for part, rate in (("encoder.table.", 0.25e-2), ("encoder.convolution.", 1e-2), ("model.", 1e-2)):
+        before = {name: value for name, value in fresh.items() if name.startswith(part)}
+        assert distance(state_of(saved, part), before) == pytest.approx(rate, rel=0.01), part
+
+
+def texts_of(data: Path) -> list[str]:
+    return [text for split in ("train", "val", "test") for text in load_corpus(data, split).sentences]
+
+
 def test_stage_one_leaves_the_policy_alone_and_stage_two_moves_both(data: Path, tmp_path: Path) -> None:
     config = configure(data, "policy")
     torch.manual_seed(config.seed)
-    fresh = System.create(config.system, load_corpus(data, "train").sentences).state_dict()
+    fresh = System.create(config.system, texts_of(data)).state_dict()
     saved = weights_after_each_epoch(config, data, tmp_path / "run")
     policy = {name: value for name, value in fresh.items() if name.startswith("threshold.")}
     assert distance(state_of(saved[1], "threshold."), policy) == 0
@@ -426,29 +442,39 @@ def test_another_setting_does_not_resume(data: Path, tmp_path: Path) -> None:
         train(configure(data, schedule=replace(SHORT, patience=9)), data, run, resume=True, device="cpu")
 
 
-def test_kill_9_of_the_command_and_resume_end_with_the_same_bytes(data: Path, tmp_path: Path, script: Path) -> None:
-    schedule = replace(SHORT, episodes_an_epoch=100, max_epochs=5, patience=5)
-    expected = tmp_path / "expected"
-    train(configure(data, "policy", schedule), data, expected, device="cpu")
+KILL_ITSELF = """
+import os, signal
+from awatt.cli import main
+from awatt.cli.progress import TrainingProgress
 
+def on_step(self, step):
+    if (step.stage, step.epoch) == ("threshold", 4):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+TrainingProgress.on_step = on_step
+main()
+"""
+
+
+def test_kill_9_of_the_command_and_resume_end_with_the_same_bytes(
+    data: Path, tmp_path: Path, script: Path, reference: Callable[[str], dict[str, Any]]
+) -> None:
     run = tmp_path / "run"
     settings = {"encoder.hidden": 8, "encoder.vectors": data / "glove.txt"}
-    settings |= {f"training.{name}": getattr(schedule, name) for name in schedule.__dataclass_fields__}
-    command = [script, "train", "--data", data, "--out", run, "--threshold", "policy", "--quiet", "--device", "cpu"]
-    command += ["--n-way", "3", "--n-shot", "2", "--n-query", "2"]
-    command += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        limit = time.monotonic() + 60
-        while not (run / "log.jsonl").exists() and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL, err
+    settings |= {f"training.{field.name}": getattr(SHORT, field.name) for field in fields(SHORT)}
+    arguments = ["train", "--data", data, "--out", run, "--threshold", "policy", "--quiet", "--device", "cpu"]
+    arguments += ["--n-way", "3", "--n-shot", "2", "--n-query", "2"]
+    arguments += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+
+    def call(*command: object) -> tuple[int, str, str]:
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert call(sys.executable, "-c", KILL_ITSELF, *arguments) == (-signal.SIGKILL, "", "")
     assert (run / "checkpoint.safetensors").exists()
-    assert 1 <= len((run / "log.jsonl").read_text().splitlines()) < len(log_of(expected))
-    done = subprocess.run([*map(str, command), "--resume"], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{run}\n"), done.stderr
-    assert outcome(run) == outcome(expected)
+    assert len(log_of(run)) == 3
+    assert call(script, *arguments, "--resume") == (0, f"{run}\n", "")
+    assert outcome(run) == reference("policy")
 
 
 # ---- interrupted, diverged, refused
@@ -546,6 +572,7 @@ def test_a_broken_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
         ("learning_rate", 0.0),
         ("learning_rate", math.nan),
         ("joint_learning_rate", -1e-3),
+        ("table_rate", 0.0),
         ("episodes_an_epoch", 0),
         ("validation_episodes", 0),
         ("patience", 0),

@@ -179,7 +179,8 @@ class Trainer:
         EpisodeSampler(self.held_out, shape, self.config.seed)
         with torch.no_grad():
             scored = self.system.score_fresh(self.sentences, self.corpus, self.sampler.batch(0, 1))
-            self.system.threshold.select(scored)
+            if self.system.threshold.trained:
+                self.system.threshold.loss(scored)
 
     def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
         """All stages, from the checkpoint where there is one. A finished run has a model and no checkpoint."""
