@@ -137,7 +137,7 @@ def compare(data: Path, shape: EpisodeShape, episodes: int, out: Path) -> dict[s
     start = time.perf_counter()
     plain.train(batches)
     middle = time.perf_counter()
-    trainer._train_epoch(trainer._optimizers(), lambda step: None)
+    trainer.train_epoch(trainer.optimizers(), lambda step: None)
     found["training_plain"] = episodes / (middle - start)
     found["training_ours"] = episodes / (time.perf_counter() - middle)
     for name in ("training", "evaluation"):

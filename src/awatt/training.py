@@ -184,11 +184,11 @@ class Trainer:
 
     def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
         """All stages, from the checkpoint where there is one. A finished run has a model and no checkpoint."""
-        optimizers = self._optimizers()
+        optimizers = self.optimizers()
         checkpoint = self.folder.load_checkpoint()
         if checkpoint is not None:
             self.progress = Progress(**checkpoint[1])
-            optimizers = self._optimizers()
+            optimizers = self.optimizers()
             self._restore(checkpoint[0], optimizers)
         elif self.folder.has_model():
             return
@@ -206,7 +206,7 @@ class Trainer:
             # The next stage begins with the best epoch of this one; written down before the model is replaced.
             self.system.load_state_dict(System.load(self.folder.path).state_dict())
             self.progress = Progress(stage=self.progress.stage + 1, epoch=self.progress.epoch)
-            optimizers = self._optimizers()
+            optimizers = self.optimizers()
             self._checkpoint(optimizers)
         self.folder.checkpoint.unlink()
 
@@ -219,7 +219,7 @@ class Trainer:
         limit = self.config.training
         return self.progress.stale >= limit.patience or self.progress.stage_epoch >= limit.max_epochs
 
-    def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
+    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
         """Adam; for tables of which a step touches a few rows, the one that updates only these."""
         sparse = {f"encoder.{name}" for name in self.system.encoder.sparse}
         named = [(name, value) for name, value in self.system.named_parameters() if value.requires_grad]
@@ -235,7 +235,7 @@ class Trainer:
     def _epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> dict[str, Any]:
         """Train one epoch, validate, keep the model if it is the best of its stage. Returns the line for the log."""
         start = time.perf_counter()
-        loss = self._train_epoch(optimizers, on_step)
+        loss = self.train_epoch(optimizers, on_step)
         trained = time.perf_counter()
         schedule, shape, seed = self.config.training, self.config.shape, self.config.seed
         batches: Iterable[Scored] = score_episodes(
@@ -267,7 +267,7 @@ class Trainer:
             self.system.save(self.folder.path, model_card(self.config, entry, self.folder.read_description()))
         return entry
 
-    def _train_epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> float:
+    def train_epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> float:
         schedule = self.config.training
         # From (seed, epoch) alone, so that a resumed run draws the same numbers.
         torch.manual_seed((self.config.seed * 100_003 + self.progress.epoch) % 2**64)

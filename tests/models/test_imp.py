@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from awatt.encoders import Encoded
+from awatt.encoders.base import Block, Encoded
 from awatt.models.imp import Imp, ImpConfig
 
 
@@ -18,9 +18,9 @@ def model() -> Imp:
 
 
 def words(*rows: list[float]) -> Encoded:
-    """One word a sentence, at these places of the first axis. (n_rows, n_places, 1, 2)"""
+    """One word a sentence, at these places of the first axis; sentences of shape (n_rows, n_places)."""
     tokens = torch.stack([torch.tensor(rows), torch.zeros(len(rows), len(rows[0]))], -1)[..., None, :]
-    return Encoded(tokens, torch.ones(tokens.shape[:-1], dtype=torch.bool))
+    return Block(tokens, torch.ones(tokens.shape[:-1], dtype=torch.bool)).pack()
 
 
 def places(prototypes: Tensor) -> list[float]:
@@ -40,8 +40,7 @@ def test_a_class_of_two_groups_has_two_prototypes(model: Imp) -> None:
     assert summary.shape == (2, 5, 2)
     assert places(summary[0]) == [0.1, 20.0]
     assert places(summary[1]) == [10.0]
-    query = words([19.0], [10.0])
-    scores = model.scores(Encoded(query.tokens[:, 0], query.mask[:, 0]), summary)
+    scores = model.scores(words([19.0, 10.0]), summary[None])[0]
     assert scores[0].tolist() == pytest.approx([-1 / 2, -81 / 2])
     assert scores[1].tolist() == pytest.approx([-(9.9**2) / 2, 0.0], abs=1e-4)
 

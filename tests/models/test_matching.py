@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from awatt.encoders import Encoded
+from awatt.encoders.base import Block
 from awatt.models.matching import Matching, MatchingConfig
 
 
@@ -17,7 +17,7 @@ def test_softmax_of_the_scores_is_the_attention_mass(scale: float) -> None:
     support = torch.tensor([[[3.0, 0.0], [0.0, 0.5]], [[-2.0, 0.0], [0.0, -1.0]]])[..., None, :]
     query = torch.tensor([[[7.0, 0.0]]])
     model = Matching(2, MatchingConfig(scale=scale))
-    summary = model.summarise(Encoded(support, torch.ones(2, 2, 1, dtype=torch.bool)))
-    shares = model.normalise(model.scores(Encoded(query, torch.ones(1, 1, dtype=torch.bool)), summary))
+    summary = model.summarise(Block(support, torch.ones(2, 2, 1, dtype=torch.bool)).pack())
+    shares = model.normalise(model.scores(Block(query, torch.ones(1, 1, dtype=torch.bool)).pack(), summary))
     mass = [math.exp(scale) + 1, math.exp(-scale) + 1]
     assert shares[0].tolist() == pytest.approx([mass[0] / sum(mass), mass[1] / sum(mass)])

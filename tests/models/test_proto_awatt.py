@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from awatt.encoders.base import Block
 from awatt.errors import AwattError
@@ -242,19 +243,23 @@ def test_e_m_must_be_at_least_one() -> None:
 # ---- shapes, padding, batches
 
 
-def widen(block: Block, by: int, garbage: float) -> Block:
-    shape = (*block.mask.shape[:-1], by)
-    tokens = torch.cat([block.tokens, torch.full((*shape, 4), garbage, dtype=torch.float64)], -2)
-    return Block(tokens, torch.cat([block.mask, torch.zeros(shape, dtype=torch.bool)], -1))
+def beside(block: Block, other: Block) -> Block:
+    """Both, one after the other along the first dimension; the shorter ones are padded with garbage."""
+    length = max(block.mask.shape[-1], other.mask.shape[-1])
+    parts = []
+    for one in (block, other):
+        missing = (0, length - one.mask.shape[-1])
+        parts.append((pad(one.tokens, (0, 0, *missing), value=1e3), pad(one.mask, missing)))
+    return Block(*(torch.cat(pair) for pair in zip(*parts, strict=True)))
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_padding_changes_nothing(name: str) -> None:
+def test_longer_sentences_beside_it_change_no_score(name: str) -> None:
     model, support, query = make(ABLATIONS[name]), draw(3, 2), draw(5, seed=2)
     plain = scores(model, query, summarise(model, support))
-    for garbage in (0.0, 1e3):
-        padded = scores(model, widen(query, 3, garbage), summarise(model, widen(support, 2, garbage)))
-        torch.testing.assert_close(padded, plain, rtol=1e-12, atol=1e-12)
+    prototypes = summarise(model, beside(support, draw(1, 2, length=15, seed=3)))[:3]
+    padded = scores(model, beside(query, draw(2, length=20, seed=4)), prototypes)[:5]
+    torch.testing.assert_close(padded, plain, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ABLATIONS)

@@ -24,6 +24,7 @@ app.add_typer(data.app, name="data")
 app.command("demo")(demo.demo)
 app.command("train")(research.train)
 app.command("evaluate")(research.evaluate)
+app.command("bench")(research.bench)
 app.command("reproduce")(reproduce.reproduce)
 
 # typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.

@@ -1,4 +1,4 @@
-"""``awatt train`` and ``awatt evaluate``: a method on a benchmark."""
+"""``awatt train``, ``evaluate`` and ``bench``: a method on a benchmark, and its speed."""
 
 from __future__ import annotations
 
@@ -163,3 +163,43 @@ def evaluate(
         f"threshold {result['threshold']}, {result['seconds']:.1f} s",
         err=True,
     )
+
+
+def bench(
+    data: Annotated[
+        Path | None, typer.Option(help="A dataset's folder. [default: FewAsp(single) in AWATT_SHARED, or the sample]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A few episodes each: rough numbers.")] = False,
+) -> None:
+    """Speed on this machine, as ratios to the least that the work needs."""
+    from awatt.errors import require
+
+    require("torch", "train")
+    from awatt.bench import bench as run_bench
+
+    found = run_bench(data, quick, lambda part: typer.echo(f"measuring {part} ...", err=True))
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for name, value in found.items():
+        if isinstance(value, list):
+            columns = list(dict.fromkeys(column for row in value for column in row))
+            table = Table(*(column.replace("_", " ") for column in columns), title=name)
+            for row in value:
+                table.add_row(*(_cell(row.get(column, "")) for column in columns))
+            console.print(table)
+        else:
+            parts = value.items() if isinstance(value, dict) else [("", value)]
+            shown = ", ".join(f"{key} {_cell(item)}".strip() for key, item in parts)
+            console.print(f"{name}: {shown}".replace("_", " "))
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"

@@ -1,8 +1,9 @@
-"""Graph Network: messages between the sentences of an episode over learned edges."""
+"""Graph Network: labels travel from the examples to a query over learned edges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -14,15 +15,31 @@ from awatt.models.base import FewShotModel, sentence_vectors
 
 @dataclass(frozen=True)
 class GraphConfig:
-    """Sizes, chosen on validation; the paper's are for images."""
+    """Sizes of what a graph convolution adds to a node, and of the network that weighs the edges."""
 
-    hidden: int = 48
-    label_hidden: int = 8
-    edge_hidden: int = 48
+    n_features: int = 48
+    n_labels: int = 8  # for each class
+    edge: int = 48
+
+
+class Nodes(NamedTuple):
+    """What is known of the nodes of a graph: all of it, and apart from it what concerns each class."""
+
+    features: Tensor  # (..., nodes, n_features)
+    labels: Tensor  # (..., nodes, n_way, n_labels)
+
+    def join(self, other: Nodes, axis: int) -> Nodes:
+        """More nodes (0) or more numbers a node (-1)."""
+        features = torch.cat([self.features, other.features], axis or -2)
+        return Nodes(features, torch.cat([self.labels, other.labels], axis or -3))
+
+    def messages(self, weights: Tensor) -> Nodes:
+        """Weighted means of these nodes. weights (..., receivers, nodes)"""
+        return Nodes(weights @ self.features, torch.einsum("...ij,...jnl->...inl", weights, self.labels))
 
 
 class Edges(nn.Module):
-    """How similar two nodes are: an MLP on how their features and labels differ, the same from both sides (Eq. 5)."""
+    """How much two nodes have to tell each other: learned from how they differ, so the same from both sides."""
 
     def __init__(self, n_features: int, n_labels: int, hidden: int) -> None:
         super().__init__()
@@ -34,55 +51,93 @@ class Edges(nn.Module):
             nn.Linear(hidden, 1, bias=False),
         )
 
-    def forward(self, features: tuple[Tensor, Tensor], labels: tuple[Tensor, Tensor]) -> Tensor:
-        """Two sets of nodes: features (..., nodes, n_features), labels (..., nodes, n_way, n_labels).
+    def forward(self, these: Nodes, those: Nodes) -> Tensor:
+        """Weights before their softmax. (..., these, those)"""
+        features = (these.features[..., :, None, :] - those.features[..., None, :, :]).abs()
+        # Squared differences of the labels, summed over the classes, so that their order does not matter.
+        common = torch.einsum("...inl,...jnl->...ijl", these.labels, those.labels)
+        own = [(side.labels**2).sum(-2) for side in (these, those)]
+        labels = own[0][..., :, None, :] + own[1][..., None, :, :] - 2 * common
+        return self.similarity(torch.cat([features, labels], -1))[..., 0]
 
-        -> (..., nodes of the first, nodes of the second)
-        """
-        apart = (features[0][..., :, None, :] - features[1][..., None, :, :]).abs()
-        squares = [(side**2).sum(-2) for side in labels]
-        inner = torch.einsum("...inl,...jnl->...ijl", *labels)
-        differ = squares[0][..., :, None, :] + squares[1][..., None, :, :] - 2 * inner
-        return self.similarity(torch.cat(torch.broadcast_tensors(apart, differ) if False else [apart, differ.expand(*apart.shape[:-1], -1)], -1))[..., 0]
+
+class Convolution(nn.Module):
+    """What a node is and what its neighbours tell it, through a layer; the result is added to what it was."""
+
+    def __init__(self, n_features: int, n_labels: int, config: GraphConfig) -> None:
+        super().__init__()
+        self.features = nn.Linear(2 * n_features, config.n_features)
+        self.labels = nn.Linear(2 * n_labels, config.n_labels)
+        self.labels_from_features = nn.Linear(2 * n_features, config.n_labels, bias=False)
+
+    def forward(self, nodes: Nodes, messages: Nodes) -> Nodes:
+        features, labels = nodes.join(messages, -1)
+        of_labels = self.labels(labels) + self.labels_from_features(features)[..., None, :]
+        return nodes.join(Nodes(F.leaky_relu(self.features(features)), F.leaky_relu(of_labels)), -1)
 
 
 class Graph(FewShotModel):
-    """Garcia & Bruna 2018, "Few-Shot Learning with Graph Neural Networks". https://arxiv.org/abs/1711.04043"""
+    """Garcia & Bruna 2018, "Few-Shot Learning with Graph Neural Networks". https://arxiv.org/abs/1711.04043
+
+    A query is a node of a graph with all examples. The paper writes the one-hot label into a node's features and reads
+    one number a class from the last layer, which ties the weights to one N and to the order of the classes. Here the
+    label has a channel for each class, and all classes share the weights: the linear maps that remain of the paper's
+    when they must give the same, whatever the order of the classes.
+    """
 
     config_type = GraphConfig
     config: GraphConfig
 
     def __init__(self, dim: int, config: GraphConfig) -> None:
         super().__init__(dim, config)
-        self.first = Edges(dim, 1, config.edge_hidden)
-        self.features = nn.Linear(2 * dim, config.hidden)
-        self.labels = nn.Linear(2, config.label_hidden)
-        self.mix = nn.Linear(2 * dim, config.label_hidden, bias=False)
-        self.last = Edges(dim + config.hidden, 1 + config.label_hidden, config.edge_hidden)
-        self.readout = nn.Linear(2 * (1 + config.label_hidden), 1, bias=False)
+        self.edges = Edges(dim, 1, config.edge)
+        self.convolution = Convolution(dim, 1, config)
+        n_labels = 1 + config.n_labels
+        self.last_edges = Edges(dim + config.n_features, n_labels, config.edge)
+        # Without features and bias: they would add the same to every class.
+        self.readout = nn.Linear(2 * n_labels, 1, bias=False)
 
     def summarise(self, support: Encoded) -> Tensor:
+        """Every example as a vector. (..., n_way, n_shot, dim)"""
         return sentence_vectors(support)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        *lead, n_way, n_shot, dim = summary.shape
-        queries, support = sentence_vectors(query), summary.flatten(-3, -2)
-        n_query = queries.shape[-2]
-        known = torch.eye(n_way, device=support.device).repeat_interleave(n_shot, 0)[..., None]
-        unknown = torch.full((1, n_way, 1), 1 / n_way, device=support.device)
-        between = self.first((queries, support), (unknown, known))[..., None, :]
-        within = self.first((support, support), (known, known))
-        within = within.masked_fill(torch.eye(within.shape[-1], dtype=torch.bool, device=support.device), -torch.inf)
-        within = within[..., None, :, :].expand(*lead, n_query, -1, -1)
-        itself = torch.full_like(between[..., :1], -torch.inf)
-        logits = torch.cat([torch.cat([itself, between], -1), torch.cat([between.transpose(-1, -2), within], -1)], -2)
-        A = logits.softmax(-1)
-        x = torch.cat([queries[..., None, :], support[..., None, :, :].expand(*lead, n_query, -1, -1)], -2)
-        y = torch.cat([unknown, known]).expand(*lead, n_query, -1, -1, -1)
-        Ay = torch.einsum("...ij,...jnl->...inl", A, y)
-        xs, ys = torch.cat([x, A @ x], -1), torch.cat([y, Ay], -1)
-        x = torch.cat([x, F.leaky_relu(self.features(xs))], -1)
-        y = torch.cat([y, F.leaky_relu(self.labels(ys) + self.mix(xs)[..., None, :])], -1)
-        row = self.last((x[..., :1, :], x[..., 1:, :]), (y[..., :1, :, :], y[..., 1:, :, :])).softmax(-1)
-        mass = torch.einsum("...ij,...jnl->...inl", row, y[..., 1:, :, :])
-        return self.readout(torch.cat([y[..., :1, :, :], mass], -1))[..., 0, :, 0]
+        queries, examples = self._nodes(sentence_vectors(query), summary)
+        weights = self.adjacency(queries, examples)
+        lead = weights.shape[:-2]  # (..., n_query): a graph for each query, the query in front
+        graph = Nodes(queries.features[..., None, :], queries.labels[..., None, :, :]).join(
+            Nodes(
+                examples.features[..., None, :, :].expand(*lead, -1, -1),
+                examples.labels[..., None, :, :, :].expand(*lead, -1, -1, -1),
+            ),
+            0,
+        )
+        graph = self.convolution(graph, graph.messages(weights))
+        # Of the last layer only the query's row is wanted.
+        asking = Nodes(graph.features[..., :1, :], graph.labels[..., :1, :, :])
+        others = Nodes(graph.features[..., 1:, :], graph.labels[..., 1:, :, :])
+        answers = others.messages(self.last_edges(asking, others).softmax(-1))
+        return self.readout(asking.join(answers, -1).labels)[..., 0, :, 0]
+
+    def _nodes(self, queries: Tensor, support: Tensor) -> tuple[Nodes, Nodes]:
+        """Queries know no class from another, examples know their own. (n_query and n_way * n_shot nodes)"""
+        *lead, n_way, n_shot, _ = support.shape
+        known = torch.eye(n_way, dtype=support.dtype, device=support.device).repeat_interleave(n_shot, 0)[..., None]
+        unknown = torch.full_like(known[:1], 1 / n_way)
+        return (
+            Nodes(queries, unknown.expand(*lead, queries.shape[-2], -1, -1)),
+            Nodes(support.flatten(-3, -2), known.expand(*lead, -1, -1, -1)),
+        )
+
+    def adjacency(self, queries: Nodes, examples: Nodes) -> Tensor:
+        """Weights of the edges in each query's graph, none to itself. (..., n_query, 1 + n_examples, 1 + n_examples)
+
+        The edges among the examples are the same in all graphs at first, and are computed once.
+        """
+        outer = self.edges(queries, examples)[..., None, :]  # (..., n_query, 1, n_examples)
+        inner = self.edges(examples, examples)[..., None, :, :].expand(*outer.shape[:-2], -1, -1)
+        top = F.pad(outer, (1, 0))
+        rest = torch.cat([outer.transpose(-1, -2), inner], -1)
+        logits = torch.cat([top, rest], -2)
+        itself = torch.eye(logits.shape[-1], dtype=torch.bool, device=logits.device)
+        return logits.masked_fill(itself, -torch.inf).softmax(-1)

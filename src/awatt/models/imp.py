@@ -12,19 +12,24 @@ from awatt.encoders.base import Encoded
 from awatt.models.base import DistanceModel, sentence_vectors
 from awatt.models.ops import masked_softmax
 
+_EMPTY = 1e-3  # a cluster with less than this many examples is none
+
 
 @dataclass(frozen=True)
 class ImpConfig:
-    #: concentration of the Dirichlet process: more clusters the larger it is
+    """What decides how many clusters there are; chosen on validation (about 1.3 a class then)."""
+
+    #: concentration of the Dirichlet process: the larger, the more clusters
     alpha: float = 0.1
-    #: the clusters' variance at the start; it is learned
-    sigma: float = 1.0
+    #: variance of the clusters at the start; it is learned
+    sigma: float = 5.0
 
 
 class Imp(DistanceModel):
-    """Allen et al. 2019, "Infinite Mixture Prototypes for Few-Shot Learning".
+    """Allen et al. 2019, "Infinite Mixture Prototypes for Few-Shot Learning". https://arxiv.org/abs/1902.04552
 
-    https://arxiv.org/abs/1902.04552
+    One round of clustering as in the paper: an example that is farther than lambda from every cluster of its class
+    starts one, then the class's examples are shared softly among its clusters. No gradient flows through the shares.
     """
 
     config_type = ImpConfig
@@ -34,49 +39,51 @@ class Imp(DistanceModel):
         super().__init__(dim, config)
         self.log_sigma = nn.Parameter(torch.tensor(log(config.sigma)))
 
-    def threshold(self, prototypes: Tensor) -> Tensor:
-        """Lambda, from how much the class means differ: -2 sigma log(alpha / (1 + rho / sigma)^(dim / 2)). (..., 1)
+    def limit(self, means: Tensor) -> Tensor:
+        """Lambda = -2 sigma log(alpha / (1 + rho / sigma)^(dim / 2)), rho being the variance of the class means.
 
-        prototypes (..., n_way, dim)
+        means (..., n_way, dim) -> (..., 1)
         """
         sigma = self.log_sigma.exp()
-        rho = prototypes.var(-2, correction=0).mean(-1, keepdim=True)
-        return 2 * sigma * -log(self.config.alpha) + self.dim * sigma * torch.log1p(rho / sigma)
+        rho = means.var(-2, correction=0).mean(-1, keepdim=True)
+        return -2 * sigma * log(self.config.alpha) + self.dim * sigma * torch.log1p(rho / sigma)
 
     def summarise(self, support: Encoded) -> Tensor:
-        """Prototypes of each class; places that it does not need repeat one of its others. (..., n_way, 1 + n_shot, dim)"""
+        """The prototypes; places that a class does not need repeat its fullest one. (..., n_way, 1 + n_shot, dim)"""
         vectors = sentence_vectors(support)
         with torch.no_grad():
-            shares = self._assign(vectors)  # (..., n_way, n_shot, 1 + n_shot)
-            mass = shares.sum(-2)  # (..., n_way, 1 + n_shot)
-            # A cluster that no example belongs to is no cluster; the fullest one of its class takes its place.
-            fullest = mass.argmax(-1, keepdim=True)
-            places = torch.where(mass > 1e-3, torch.arange(mass.shape[-1], device=mass.device), fullest)
-            weights = (shares / mass[..., None, :].clamp(min=1e-3)).transpose(-1, -2)
-            weights = weights.take_along_dim(places[..., None], -2)  # (..., n_way, 1 + n_shot, n_shot)
+            shares = self._share_out(vectors)
+            sizes = shares.sum(-1, keepdim=True)  # (..., n_way, 1 + n_shot, 1)
+            places = torch.arange(sizes.shape[-2], device=sizes.device)[:, None]
+            places = torch.where(sizes > _EMPTY, places, sizes.argmax(-2, keepdim=True))
+            weights = (shares / sizes.clamp(min=_EMPTY)).take_along_dim(places, -2)
         return weights @ vectors
 
-    def _assign(self, vectors: Tensor) -> Tensor:
-        """The share of each cluster in each example: first the mean of the class, then one that starts at each example.
+    def _share_out(self, vectors: Tensor) -> Tensor:
+        """How much of each example belongs to each cluster: the class mean first, then one that each example may start.
 
-        vectors (..., n_way, n_shot, dim) -> (..., n_way, n_shot, 1 + n_shot)
+        vectors (..., n_way, n_shot, dim) -> (..., n_way, 1 + n_shot, n_shot)
         """
         means = vectors.mean(-2, keepdim=True)
-        clusters = torch.cat([means, vectors], -2)
-        distances = torch.cdist(vectors, clusters) ** 2
-        limit = self.threshold(means[..., 0, :])
-        exists = [torch.ones_like(distances[..., 0, 0], dtype=torch.bool)]
-        for place in range(vectors.shape[-2]):
-            to_existing = torch.where(torch.stack(exists, -1), distances[..., place, : place + 1], torch.inf)
-            exists.append(to_existing.amin(-1) > limit)
-        mask = torch.stack(exists, -1)[..., None, :]
-        return masked_softmax(-distances / (2 * self.log_sigma.exp()), mask)
+        squared = _distances(vectors, torch.cat([means, vectors], -2)) ** 2  # (..., n_way, n_shot, 1 + n_shot)
+        limit = self.limit(means[..., 0, :])  # (..., 1)
+        exists = torch.zeros_like(squared[..., 0, :], dtype=torch.bool)  # (..., n_way, 1 + n_shot)
+        exists[..., 0] = True
+        for example in range(vectors.shape[-2]):
+            nearest = squared[..., example, :].masked_fill(~exists, torch.inf).amin(-1)
+            exists[..., example + 1] = nearest > limit
+        belongs = masked_softmax(-squared / (2 * self.log_sigma.exp()), exists[..., None, :])
+        return belongs.transpose(-1, -2)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
-        """Squared differences from the nearest prototype of each class, over 2 sigma. (..., n_query, n_way, dim)"""
-        queries = sentence_vectors(query)
+        """From the nearest prototype of each class, over 2 sigma: the log density but for what all classes share."""
+        queries = sentence_vectors(query)[..., None, :, :]
         with torch.no_grad():
-            nearest = torch.cdist(queries[..., None, :, :], summary).argmin(-1)  # (..., n_way, n_query)
-        prototypes = summary.take_along_dim(nearest[..., None], -2)  # (..., n_way, n_query, dim)
-        squared = (prototypes - queries[..., None, :, :]) ** 2
+            nearest = _distances(queries, summary).argmin(-1, keepdim=True)  # (..., n_way, n_query, 1)
+        squared = (summary.take_along_dim(nearest, -2) - queries) ** 2  # (..., n_way, n_query, dim)
         return squared.transpose(-2, -3) / (2 * self.log_sigma.exp())
+
+
+def _distances(these: Tensor, those: Tensor) -> Tensor:
+    """(..., these, dim), (..., those, dim) -> (..., these, those), exact whatever their number."""
+    return torch.cdist(these, those, compute_mode="donot_use_mm_for_euclid_dist")

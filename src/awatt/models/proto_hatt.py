@@ -14,6 +14,8 @@ from awatt.models.ops import softmax
 
 @dataclass(frozen=True)
 class ProtoHattConfig:
+    """The paper's sizes; its kernel spans all examples, five in most of its experiments."""
+
     kernel: int = 5
     dropout: float = 0.5
 
@@ -22,6 +24,9 @@ class ProtoHatt(DistanceModel):
     """Gao et al. 2019, "Hybrid Attention-Based Prototypical Networks for Noisy Few-Shot Relation Classification".
 
     https://ojs.aaai.org/index.php/AAAI/article/view/4604
+
+    The paper's last convolution spans all K examples and so is made for one K. Here it has the size of the others, and
+    the mean over the examples follows: any n_shot will do, and validation shows no difference at K = 5.
     """
 
     config_type = ProtoHattConfig
@@ -30,33 +35,38 @@ class ProtoHatt(DistanceModel):
     def __init__(self, dim: int, config: ProtoHattConfig) -> None:
         super().__init__(dim, config)
         self.shared = nn.Linear(dim, dim)
-        size, padding = (config.kernel, 1), (config.kernel // 2, 0)
-        self.features = nn.Sequential(
-            nn.Conv2d(1, 32, size, padding=padding),
-            nn.ReLU(),
-            nn.Conv2d(32, 64, size, padding=padding),
-            nn.ReLU(),
-            nn.Dropout(config.dropout),
-            nn.Conv2d(64, 1, size, padding=padding),
+
+        def convolution(n_in: int, n_out: int) -> nn.Conv2d:
+            return nn.Conv2d(n_in, n_out, (config.kernel, 1), padding="same")
+
+        last = convolution(64, 1)
+        # Weights start close to one, at the Prototypical Network. From zero the final ReLU may cut off every feature,
+        # and with them every gradient.
+        nn.init.ones_(last.bias)  # type: ignore[arg-type]
+        self.importance = nn.Sequential(
+            convolution(1, 32), nn.ReLU(), convolution(32, 64), nn.ReLU(), nn.Dropout(config.dropout), last
         )
-        nn.init.ones_(self.features[-1].bias)
 
     def summarise(self, support: Encoded) -> Tensor:
-        """(..., n_way, n_shot, dim)"""
+        """Every example as a vector: which of them matter depends on the query. (..., n_way, n_shot, dim)"""
         return sentence_vectors(support)
 
     def instance_attention(self, queries: Tensor, support: Tensor) -> Tensor:
-        """(..., n_query, n_way, n_shot)"""
-        products = self.shared(queries)[..., None, None, :] * self.shared(support)[..., None, :, :, :]
+        """Share of each example in the prototype that a query meets. (..., n_query, n_way, n_shot)
+
+        queries (..., n_query, dim), support (..., n_way, n_shot, dim)
+        """
+        products = self.shared(queries)[..., :, None, None, :] * self.shared(support)[..., None, :, :, :]
         return softmax(torch.tanh(products).sum(-1))
 
     def feature_attention(self, support: Tensor) -> Tensor:
-        """(..., n_way, dim)"""
-        maps = self.features(support.reshape(-1, 1, *support.shape[-2:]))
-        return torch.relu(maps.mean(-2)).view(*support.shape[:-2], self.dim)
+        """Weight of each dimension in the distance from a class. (..., n_way, n_shot, dim) -> (..., n_way, dim)"""
+        images = support.reshape(-1, 1, *support.shape[-2:])  # (classes, 1, n_shot, dim)
+        return self.importance(images).mean(-2).relu().view(*support.shape[:-2], self.dim)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
+        """Weighted by the feature attention. (..., n_query, n_way, dim)"""
         queries = sentence_vectors(query)
-        weights = self.instance_attention(queries, summary)
-        prototypes = torch.einsum("...qnk,...nkd->...qnd", weights, summary)
+        shares = self.instance_attention(queries, summary)
+        prototypes = torch.einsum("...qnk,...nkd->...qnd", shares, summary)
         return (prototypes - queries[..., None, :]) ** 2 * self.feature_attention(summary)[..., None, :, :]
