@@ -62,7 +62,7 @@ def make(vectors: Path, method: str = "proto-awatt", threshold: str = "static", 
 def score(system: System, first: int = 0, count: int = 3) -> Scored:
     sentences = system.encoder.tokenize(CORPUS.sentences)
     episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(first, count)
-    return system.score(system.encode(sentences), sentences, CORPUS, episode)
+    return system.score(system.encode(sentences), sentences.lengths, CORPUS, episode)
 
 
 def equal(left: Scored, right: Scored) -> bool:

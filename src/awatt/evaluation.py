@@ -24,15 +24,19 @@ _CALIBRATION = 600  # validation episodes, as in training
 
 @torch.no_grad()
 def score_episodes(system: System, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int) -> Iterator[Scored]:
-    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches."""
+    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches. A sentence that is met is encoded once."""
     sampler = EpisodeSampler(corpus, shape, seed)
-    system.eval()
-    sentences = system.encoder.tokenize(corpus.sentences)
-    tokens = system.encode(sentences)
     each = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none
     step = max(1, _SENTENCES // each)
-    for first in range(0, episodes, step):
-        yield system.score(tokens, sentences, corpus, sampler.batch(first, min(step, episodes - first)))
+    batches = [sampler.batch(first, min(step, episodes - first)) for first in range(0, episodes, step)]
+    met = np.unique(np.concatenate([part.reshape(-1) for batch in batches for part in (batch.support, batch.query)]))
+    system.eval()
+    sentences = system.encoder.tokenize([corpus.sentences[number] for number in met])
+    tokens = system.encode(sentences)
+    lengths = np.zeros(len(corpus.sentences), dtype=np.int64)  # those that are not met stay empty
+    lengths[met] = sentences.lengths
+    for batch in batches:
+        yield system.score(tokens, lengths, corpus, batch)
 
 
 def measure(system: System, batches: Iterable[Scored]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from awatt import __version__
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus
 from awatt.encoders import ENCODERS, Encoded, Encoder, Sentences
+from awatt.encoders.base import Integers
 from awatt.episode import Episode
 from awatt.errors import AwattError, DataError
 from awatt.files import write_text, write_whole
@@ -94,10 +95,10 @@ class System(nn.Module):
         ]
         return torch.cat(parts)
 
-    def score(self, tokens: Tensor, sentences: Sentences, corpus: Corpus, episode: Episode) -> Scored:
-        """Score a batch of episodes whose sentence numbers lie in packed ``tokens``."""
-        support = Encoded.pick(tokens, sentences.lengths, episode.support)
-        query = Encoded.pick(tokens, sentences.lengths, episode.query)
+    def score(self, tokens: Tensor, lengths: Integers, corpus: Corpus, episode: Episode) -> Scored:
+        """Score a batch of episodes whose sentences lie in packed ``tokens``, with these lengths."""
+        support = Encoded.pick(tokens, lengths, episode.support)
+        query = Encoded.pick(tokens, lengths, episode.query)
         scored = self._score(support, query, corpus, episode)
         return replace(scored, query=query.mean(), support=support.mean().flatten(-3, -2))
 

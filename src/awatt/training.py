@@ -7,6 +7,7 @@ killed and resumed ends with the numbers of an uninterrupted one.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -141,7 +142,9 @@ def train(
     folder = RunFolder(out)
     trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
     # Only now: a fault in the data or the settings leaves no half-begun run behind.
-    folder.open({**config.describe(), "data": data.resolve().name, "provenance": source}, resume)
+    files = {split: hashlib.sha256(find_split(data, split).read_bytes()).hexdigest() for split in ("train", "val")}
+    described = {**config.describe(), "data": data.resolve().name, "sha256": files, "provenance": source}
+    folder.open(described, resume)
     trainer.run(on_step, on_epoch)
     return System.load(out)
 

@@ -16,7 +16,7 @@ _EVERY = 0.1  # seconds between two updates: a bar must not cost time
 
 
 class TrainingProgress:
-    """A bar for the running epoch, with loss, episodes a second and time left, and a line for each that is done."""
+    """A bar for the running epoch, with loss, last validation, speed and time left; a line for each that is done."""
 
     def __init__(self, schedule: TrainingConfig, quiet: bool) -> None:
         self.schedule, self.quiet = schedule, quiet
@@ -25,13 +25,13 @@ class TrainingProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:.0f}/{task.total:.0f} episodes, loss {task.fields[loss]:.4f}"),
-            TextColumn("{task.fields[rate]:.0f}/s"),
+            TextColumn("{task.fields[rate]:.0f}/s{task.fields[validation]}"),
             TimeRemainingColumn(),
             console=self.console,
             disable=quiet,
             transient=True,
         )
-        self.task = self.bar.add_task("epoch 1", total=schedule.episodes_an_epoch, loss=0.0, rate=0.0)
+        self.task = self.bar.add_task("epoch 1", total=schedule.episodes_an_epoch, loss=0.0, rate=0.0, validation="")
         self.began = self.shown = 0.0
 
     def __enter__(self) -> Self:
@@ -56,6 +56,8 @@ class TrainingProgress:
 
     def on_epoch(self, entry: dict[str, Any]) -> None:
         """An epoch is done and validated."""
+        validation = f", AUC {entry['val_auc']:.4f}, F1 {entry['val_macro_f1']:.4f}"
+        self.bar.update(self.task, validation=validation)
         if not self.quiet:
             mark = "  [green]best[/]" if entry["best"] else ""
             rate = self.schedule.episodes_an_epoch / max(entry["train_seconds"], 1e-9)

