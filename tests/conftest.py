@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,3 +120,29 @@ def run_script(script: Path, tmp_path: Path) -> Callable[..., Outcome]:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def toy_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences of noise words and a word of each aspect; noise and aspects lie in different dimensions, so that
+    what is learned on the train aspects is of use for the others."""
+    chance = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("data") / "toy"
+    folder.mkdir()
+    noise = [f"noise{number}" for number in range(20)]
+    vectors = {word: [*chance.normal(0, 1, 4), 0, 0, 0, 0] for word in noise}
+    for split, n_aspects in (("train", 8), ("val", 5), ("test", 5)):
+        aspects = [f"{split}{number}" for number in range(n_aspects)]
+        for aspect in aspects:
+            centre = chance.normal(0, 1, 4)
+            vectors |= {f"{aspect}word{k}": [0, 0, 0, 0, *(centre + chance.normal(0, 0.1, 4))] for k in range(3)}
+        rows = []
+        for number in range(12 * n_aspects):
+            found = sorted({aspects[number % n_aspects], aspects[(number + (number % 4 == 0)) % n_aspects]})
+            words = [*chance.choice(noise, 4), *(f"{aspect}word{chance.integers(3)}" for aspect in found)]
+            rows.append({"text": " ".join(chance.permutation(words)), "aspects": found})
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = (f"{word} {' '.join(f'{value:.4f}' for value in values)}\n" for word, values in vectors.items())
+    (folder / "glove.txt").write_text("".join(lines))
+    (folder / "provenance.json").write_text(json.dumps({"dataset": "toy", "splits": {"train": {"source": "made"}}}))
+    return folder

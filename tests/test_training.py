@@ -42,29 +42,8 @@ MODEL_FILES = {"config.json", "model.safetensors", "tokenizer.json", "README.md"
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sentences of noise words and a word of each aspect; noise and aspects lie in different dimensions, so that
-    what is learned on the train aspects is of use for the others."""
-    chance = np.random.default_rng(0)
-    folder = tmp_path_factory.mktemp("training") / "toy"
-    folder.mkdir()
-    noise = [f"noise{number}" for number in range(20)]
-    vectors = {word: [*chance.normal(0, 1, 4), 0, 0, 0, 0] for word in noise}
-    for split, n_aspects in (("train", 8), ("val", 5), ("test", 5)):
-        aspects = [f"{split}{number}" for number in range(n_aspects)]
-        for aspect in aspects:
-            centre = chance.normal(0, 1, 4)
-            vectors |= {f"{aspect}word{k}": [0, 0, 0, 0, *(centre + chance.normal(0, 0.1, 4))] for k in range(3)}
-        rows = []
-        for number in range(12 * n_aspects):
-            found = sorted({aspects[number % n_aspects], aspects[(number + (number % 4 == 0)) % n_aspects]})
-            words = [*chance.choice(noise, 4), *(f"{aspect}word{chance.integers(3)}" for aspect in found)]
-            rows.append({"text": " ".join(chance.permutation(words)), "aspects": found})
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    lines = (f"{word} {' '.join(f'{value:.4f}' for value in values)}\n" for word, values in vectors.items())
-    (folder / "glove.txt").write_text("".join(lines))
-    (folder / "provenance.json").write_text(json.dumps({"dataset": "toy", "splits": {"train": {"source": "made"}}}))
-    return folder
+def data(toy_data: Path) -> Path:
+    return toy_data
 
 
 def configure(
