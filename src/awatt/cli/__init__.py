@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import data, demo, reproduce, research
+from awatt.cli import data, demo, registry, reproduce, research
 from awatt.errors import AwattError
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app.add_typer(data.app, name="data")
 app.command("demo")(demo.demo)
 app.command("train")(research.train)
 app.command("evaluate")(research.evaluate)
+app.command("models")(registry.models)
+app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
 app.command("reproduce")(reproduce.reproduce)
 

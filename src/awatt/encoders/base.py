@@ -177,6 +177,8 @@ class Encoder(nn.Module, ABC):
     #: names of the parameters whose gradient is sparse: tables of which a step touches a few rows
     sparse: ClassVar[tuple[str, ...]] = ()
     config_type: ClassVar[type]
+    #: what has to be installed or at hand, for people to read
+    needs: ClassVar[str] = "pip install 'awatt[train]'"
 
     @classmethod
     @abstractmethod

@@ -1,0 +1,34 @@
+"""``awatt models`` and ``awatt encoders``: what there is, one line each."""
+
+from __future__ import annotations
+
+import inspect
+
+import typer
+
+
+def models() -> None:
+    """The methods: paper, parameters (on vectors of 50 numbers), link."""
+    from awatt.errors import require
+
+    require("torch", "train")
+    from awatt.models import MODELS
+
+    for name, kind in MODELS.items():
+        model = kind(50, kind.config_type())
+        count = sum(value.numel() for value in model.parameters())
+        first, link = inspect.cleandoc(kind.__doc__ or "").split("https://", 1)  # the conformance suite asks for both
+        paper, address = first.splitlines()[0].strip(), link.split()[0]
+        typer.echo(f"{name:<13} {count:>7,} parameters  {paper}  https://{address}")
+
+
+def encoders() -> None:
+    """The encoders: what they are, and what they need."""
+    from awatt.errors import require
+
+    require("torch", "train")
+    from awatt.encoders import ENCODERS
+
+    for name, kind in ENCODERS.items():
+        what = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
+        typer.echo(f"{name:<12} {what}  Needs {kind.needs}.")
