@@ -182,7 +182,7 @@ def toy_episodes(count: int, seed: int) -> tuple[Block, Block, Tensor]:
 
     def block(per_class: int) -> Tensor:
         tokens = 0.3 * torch.randn(count, n_way, per_class, length, DIM, generator=generator)
-        tokens[..., 4:] *= 10
+        tokens[..., 4:] *= 5
         tokens[..., 0, :4] += classes
         return tokens
 
@@ -209,16 +209,15 @@ def test_a_toy_problem_is_learned(method: str) -> None:
         return float(roc_auc(found.numpy(), targets.numpy().astype(bool)).mean())
 
     before = auc()
-    optimizer = torch.optim.Adam([*encoder.parameters(), *model.parameters()], lr=0.02)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *model.parameters()], lr=0.01)
     model.train()
-    for step in range(100):
+    for step in range(60):
         support, query, targets = toy_episodes(8, seed=step)
         optimizer.zero_grad()
         squared_error(model, encoded(support), encoded(query), targets).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     after = auc()
-    assert after > 0.85, (before, after)
-    assert after > before + 0.05, (before, after)
+    assert after > max(0.9, before + 0.1), (before, after)
 
 
 def test_an_unknown_method_lists_the_valid_ones() -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from tokenizers import Tokenizer, processors
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 Integers = npt.NDArray[np.int64]
@@ -152,18 +152,6 @@ def look_up(table: nn.Embedding, sentences: Sentences) -> tuple[Tensor, Integers
     """Each *different* token's vector once (n_rows, width), and the row of every token (n_tokens,)."""
     different, places = np.unique(sentences.ids, return_inverse=True)
     return table(torch.from_numpy(different).to(table.weight.device)), places
-
-
-def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
-    """A tokeniser that gives a text's own tokens, all of them and no special ones, with their offsets.
-
-    ``tokenizer.encode`` then agrees with ``Encoder.tokenize``, wherever it is called.
-    """
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    # Leaves out the blank before a byte-level token, and does nothing to others.
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
-    return tokenizer
 
 
 class Encoder(nn.Module, ABC):

@@ -14,7 +14,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from awatt.encoders.base import Encoded, Encoder, Integers, Sentences, by_length, plain_tokenizer, starts
+from awatt.encoders.base import Block, Encoder, Integers, Sentences, by_length, starts
+from awatt.encoders.pretrained import blend, plain_tokenizer
 from awatt.errors import AwattError, MissingExtraError, require
 
 
@@ -28,7 +29,8 @@ class TransformerConfig:
     max_length: int = 128
     #: layers that are not trained, counted from the input; the embeddings are the first
     frozen_layers: int = 0
-    scale: float = 1.0
+    sentence: float = 5.0
+    word: float = 1.5
 
 
 class TransformerEncoder(Encoder):
@@ -108,7 +110,7 @@ class TransformerEncoder(Encoder):
         ids[st] = self.before[0]
         ids[st + lengths - 1] = self.after[0]
         h = by_length(torch.from_numpy(ids)[:, None], lengths, self._block)
-        return h[torch.from_numpy(own)] * self.config.scale
+        return blend(h[torch.from_numpy(own)], sentences.lengths, self.config.sentence, self.config.word)
 
-    def _block(self, block: Encoded) -> Tensor:
+    def _block(self, block: Block) -> Tensor:
         return self.model(input_ids=block.tokens[..., 0], attention_mask=block.mask.long()).last_hidden_state
