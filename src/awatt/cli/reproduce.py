@@ -34,7 +34,7 @@ def reproduce(
         for name, entry in ITEMS.items():
             typer.echo(f"{name:<20} {entry.title}")
         return
-    choice = Choice(tuple(map(int, seeds.split())), _names(methods), _pairs(settings), _names(datasets))
+    choice = Choice(_seeds(seeds), _names(methods), _pairs(settings), _names(datasets))
     runs = choose(ITEMS, item, "item").runs(choice)
     results = out / "quick" if quick else out
     from awatt.reproduce.runner import missing, run_all
@@ -59,6 +59,15 @@ def reproduce(
     from awatt.reproduce.tables import markdown, rows
 
     typer.echo(markdown(rows(runs, results)))
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    from awatt.errors import AwattError
+
+    for seed in text.split():
+        if not seed.isdigit():
+            raise AwattError(f"--seeds needs whole numbers, found {seed!r}.")
+    return tuple(map(int, text.split()))
 
 
 def _names(text: str) -> tuple[str, ...]:

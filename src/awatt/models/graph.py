@@ -23,15 +23,19 @@ class GraphConfig:
 
 
 class Nodes(NamedTuple):
-    """What is known of the nodes of a graph: all of it, and apart from it what concerns each class."""
+    """What is known of the nodes of a graph: in general, and of each class."""
 
     features: Tensor  # (..., nodes, n_features)
     labels: Tensor  # (..., nodes, n_way, n_labels)
 
-    def join(self, other: Nodes, axis: int) -> Nodes:
-        """More nodes (0) or more numbers a node (-1)."""
-        features = torch.cat([self.features, other.features], axis or -2)
-        return Nodes(features, torch.cat([self.labels, other.labels], axis or -3))
+    def split(self) -> tuple[Nodes, Nodes]:
+        """The query, which is the first node, and the examples."""
+        features, labels = self
+        return Nodes(features[..., :1, :], labels[..., :1, :, :]), Nodes(features[..., 1:, :], labels[..., 1:, :, :])
+
+    def beside(self, other: Nodes) -> Nodes:
+        """The same nodes with more numbers each."""
+        return Nodes(torch.cat([self.features, other.features], -1), torch.cat([self.labels, other.labels], -1))
 
     def messages(self, weights: Tensor) -> Nodes:
         """Weighted means of these nodes. weights (..., receivers, nodes)"""
@@ -71,15 +75,15 @@ class Convolution(nn.Module):
         self.labels_from_features = nn.Linear(2 * n_features, config.n_labels, bias=False)
 
     def forward(self, nodes: Nodes, messages: Nodes) -> Nodes:
-        features, labels = nodes.join(messages, -1)
+        features, labels = nodes.beside(messages)
         of_labels = self.labels(labels) + self.labels_from_features(features)[..., None, :]
-        return nodes.join(Nodes(F.leaky_relu(self.features(features)), F.leaky_relu(of_labels)), -1)
+        return nodes.beside(Nodes(F.leaky_relu(self.features(features)), F.leaky_relu(of_labels)))
 
 
 class Graph(FewShotModel):
     """Garcia & Bruna 2018, "Few-Shot Learning with Graph Neural Networks". https://arxiv.org/abs/1711.04043
 
-    A query is a node of a graph with all examples. The paper writes the one-hot label into a node's features and reads
+    Each query is a node of a graph with all examples. The paper writes the one-hot label into a node's features and reads
     one number a class from the last layer, which ties the weights to one N and to the order of the classes. Here the
     label has a channel for each class, and all classes share the weights: the linear maps that remain of the paper's
     when they must give the same, whatever the order of the classes.
@@ -102,42 +106,31 @@ class Graph(FewShotModel):
         return sentence_vectors(support)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        queries, examples = self._nodes(sentence_vectors(query), summary)
-        weights = self.adjacency(queries, examples)
-        lead = weights.shape[:-2]  # (..., n_query): a graph for each query, the query in front
-        graph = Nodes(queries.features[..., None, :], queries.labels[..., None, :, :]).join(
-            Nodes(
-                examples.features[..., None, :, :].expand(*lead, -1, -1),
-                examples.labels[..., None, :, :, :].expand(*lead, -1, -1, -1),
-            ),
-            0,
-        )
-        graph = self.convolution(graph, graph.messages(weights))
-        # Of the last layer only the query's row is wanted.
-        asking = Nodes(graph.features[..., :1, :], graph.labels[..., :1, :, :])
-        others = Nodes(graph.features[..., 1:, :], graph.labels[..., 1:, :, :])
-        answers = others.messages(self.last_edges(asking, others).softmax(-1))
-        return self.readout(asking.join(answers, -1).labels)[..., 0, :, 0]
+        graph = self.graph(sentence_vectors(query), summary)
+        graph = self.convolution(graph, graph.messages(self.adjacency(graph)))
+        # Of the last layer only what the query gets is wanted.
+        asking, examples = graph.split()
+        answers = examples.messages(self.last_edges(asking, examples).softmax(-1))
+        return self.readout(asking.beside(answers).labels)[..., 0, :, 0]
 
-    def _nodes(self, queries: Tensor, support: Tensor) -> tuple[Nodes, Nodes]:
-        """Queries know no class from another, examples know their own. (n_query and n_way * n_shot nodes)"""
-        *lead, n_way, n_shot, _ = support.shape
-        known = torch.eye(n_way, dtype=support.dtype, device=support.device).repeat_interleave(n_shot, 0)[..., None]
-        unknown = torch.full_like(known[:1], 1 / n_way)
-        return (
-            Nodes(queries, unknown.expand(*lead, queries.shape[-2], -1, -1)),
-            Nodes(support.flatten(-3, -2), known.expand(*lead, -1, -1, -1)),
-        )
+    def graph(self, queries: Tensor, support: Tensor) -> Nodes:
+        """A graph for each query: the query, to which all classes are alike, then the examples with their labels.
 
-    def adjacency(self, queries: Nodes, examples: Nodes) -> Tensor:
-        """Weights of the edges in each query's graph, none to itself. (..., n_query, 1 + n_examples, 1 + n_examples)
-
-        The edges among the examples are the same in all graphs at first, and are computed once.
+        queries (..., n_query, dim), support (..., n_way, n_shot, dim)
         """
-        outer = self.edges(queries, examples)[..., None, :]  # (..., n_query, 1, n_examples)
-        inner = self.edges(examples, examples)[..., None, :, :].expand(*outer.shape[:-2], -1, -1)
-        top = F.pad(outer, (1, 0))
-        rest = torch.cat([outer.transpose(-1, -2), inner], -1)
-        logits = torch.cat([top, rest], -2)
+        n_way, n_shot, dim = support.shape[-3:]
+        features = support.flatten(-3, -2)[..., None, :, :].expand(*queries.shape[:-1], -1, dim)
+        known = torch.eye(n_way, dtype=support.dtype, device=support.device).repeat_interleave(n_shot, 0)
+        labels = torch.cat([torch.full_like(known[:1], 1 / n_way), known])[..., None]
+        return Nodes(torch.cat([queries[..., None, :], features], -2), labels.expand(*queries.shape[:-1], -1, -1, -1))
+
+    def adjacency(self, graph: Nodes) -> Tensor:
+        """Weights of the edges at first, none from a node to itself. (..., n_query, nodes, nodes)"""
+        asking, examples = graph.split()
+        outer = self.edges(asking, examples)  # (..., n_query, 1, n_examples)
+        # Among the examples they are the same in all graphs, and are computed once.
+        once = Nodes(examples.features[..., 0, :, :], examples.labels[..., 0, :, :, :])
+        inner = self.edges(once, once)[..., None, :, :].expand(*outer.shape[:-2], -1, -1)
+        logits = torch.cat([F.pad(outer, (1, 0)), torch.cat([outer.transpose(-1, -2), inner], -1)], -2)
         itself = torch.eye(logits.shape[-1], dtype=torch.bool, device=logits.device)
         return logits.masked_fill(itself, -torch.inf).softmax(-1)
