@@ -22,7 +22,7 @@ def reproduce(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = False,
     list_items: Annotated[bool, typer.Option("--list", help="Name everything that can be reproduced.")] = False,
 ) -> None:
-    """Run what a table of the paper needs and print it beside the published numbers.
+    """Run what a table of the paper needs; print it beside the published numbers and write it to OUT/ITEM.md.
 
     What is done is skipped; a run that was killed goes on where it was. --quick results go to a folder of their own.
     """
@@ -56,9 +56,14 @@ def reproduce(
             typer.echo(f"{run.name:<60} {figures}", err=True)
 
         run_all(runs, data, results, work, jobs, overrides, on_done)
+    from awatt.files import write_text
     from awatt.reproduce.tables import markdown, rows
 
     typer.echo(markdown(rows(runs, results)))
+    # The file holds all that there is, whatever part was asked for now.
+    entry = ITEMS[item]
+    whole = markdown(rows(entry.runs(Choice()), results))
+    write_text(results / f"{item}.md", f"# {entry.title}\n\n*Italics* are quoted from the paper.\n\n{whole}")
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ class Sentences:
     def take(self, numbers: Integers) -> Sentences:
         """The sentences with these numbers, in this order."""
         lengths = self.lengths[numbers]
-        return Sentences(self.ids[_ranges(starts(self.lengths)[numbers], lengths)], lengths)
+        return Sentences(self.ids[ranges(starts(self.lengths)[numbers], lengths)], lengths)
 
 
 class Block(NamedTuple):
@@ -69,7 +69,7 @@ class Encoded:
     def pick(cls, tokens: Tensor, lengths: Integers, numbers: Integers) -> Encoded:
         """Sentences ``numbers`` (any shape) out of a packed line of many."""
         wanted = lengths[numbers]
-        index = _ranges(starts(lengths)[numbers.reshape(-1)], wanted.reshape(-1))
+        index = ranges(starts(lengths)[numbers.reshape(-1)], wanted.reshape(-1))
         return cls(tokens.index_select(0, _tensor(index, tokens)), wanted)
 
     def owner(self, over: int = 0) -> Tensor:
@@ -134,7 +134,7 @@ def by_length(tokens: Tensor, lengths: Integers, compute: Callable[[Block], Tens
     for numbers in np.split(order, range(_BLOCK, len(order), _BLOCK)):
         block = pad(tokens, lengths, numbers)
         parts.append(compute(block)[block.mask])
-    back = np.argsort(_ranges(starts(lengths)[order], lengths[order]))
+    back = np.argsort(ranges(starts(lengths)[order], lengths[order]))
     return torch.cat(parts).index_select(0, torch.from_numpy(back).to(tokens.device))
 
 
@@ -143,7 +143,7 @@ def starts(lengths: Integers) -> Integers:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])
 
 
-def _ranges(first: Integers, lengths: Integers) -> Integers:
+def ranges(first: Integers, lengths: Integers) -> Integers:
     """The numbers ``first .. first + length - 1`` of every range, one after the other."""
     return np.repeat(first - starts(lengths), lengths) + np.arange(lengths.sum())
 

@@ -17,11 +17,17 @@ from awatt.errors import AwattError
 class GloveLstmConfig(GloveConfig):
     """With an LSTM whose output has the paper's size, d = 50."""
 
+    #: half of ``hidden`` for each direction; False: all of it for one
     bidirectional: bool = True
 
 
 class GloveLSTM(Glove):
-    """GloVe and an LSTM (Hochreiter & Schmidhuber 1997) on top."""
+    """GloVe and a bidirectional LSTM (Hochreiter & Schmidhuber 1997) on top.
+
+    The paper says "LSTM" and d = 50, of directions nothing. Two of 25 and one of 50 are close; two are a little better
+    on validation (FewAsp(single), 5-way 5-shot, AUC of two seeds: 0.964, 0.964 against 0.955, 0.962), and a word's
+    vector then knows both of its sides, as with the convolution.
+    """
 
     config_type = GloveLstmConfig
 
@@ -33,11 +39,8 @@ class GloveLSTM(Glove):
         self.lstms = nn.ModuleList(
             nn.LSTM(width, config.hidden // directions, batch_first=True) for _ in range(directions)
         )
-        import os
-
-        if os.environ.get("LSTM_INIT"):
-            for q in self.lstms.parameters():
-                nn.init.normal_(q, std=0.1)
+        for parameter in self.lstms.parameters():
+            nn.init.normal_(parameter, std=0.1)  # as all parameters of the paper; on validation better than torch's own
 
     def forward(self, sentences: Sentences) -> Tensor:
         """The LSTM's state at each token. (n_tokens, hidden)"""

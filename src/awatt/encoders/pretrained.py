@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch.nn.functional as F
 from tokenizers import Tokenizer, processors
 from torch import Tensor
 
 from awatt.encoders.base import Encoded, Integers
+from awatt.errors import DataError
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokeniser of a ``tokenizer.json``."""
+    try:
+        return Tokenizer.from_str(path.read_text("utf-8"))
+    except Exception as error:  # the Rust side raises bare Exception
+        raise DataError(f"is not a tokenizer: {error}", path) from None
 
 
 def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:

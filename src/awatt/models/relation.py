@@ -39,7 +39,7 @@ class Relation(FewShotModel):
         self.relation = nn.Linear(config.hidden, 1, bias=False)
 
     def summarise(self, support: Encoded) -> Tensor:
-        """One vector a class: the mean of its examples and not the paper's sum, to suit any n_shot. (..., n_way, dim)"""
+        """One vector a class: the mean of its examples, not the paper's sum, to suit any n_shot. (..., n_way, dim)"""
         return sentence_vectors(support).mean(-2)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
