@@ -47,7 +47,7 @@ def make_transformer(folder: Path, kind: str) -> Path:
     sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}
     if kind == "distilbert":
         sizes = {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24}
-    positions = 33 if kind == "mpnet" else 32  # MPNet counts them from the padding's number, here 0
+    positions = 34 if kind == "mpnet" else 32  # MPNet counts them from 2
     config = transformers.AutoConfig.for_model(
         kind,
         vocab_size=len(PIECES),

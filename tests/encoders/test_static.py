@@ -68,7 +68,7 @@ def test_a_frozen_table_has_no_gradient_and_a_trained_one_a_sparse_one(make: Mak
         assert (gradient is None) == frozen
         if gradient is not None:
             assert gradient.coalesce().indices()[0].tolist() == sorted(set(sentences.ids.tolist()))
-        assert all(bool(value.grad.isfinite().all()) for value in encoder.parameters() if value.grad is not None)
+            assert bool(gradient.coalesce().values().isfinite().all())
 
 
 def test_shared_and_weighted_vectors(tmp_path: Path, model2vec_folder: Folder) -> None:
@@ -118,6 +118,6 @@ def test_the_default_is_potion_in_the_shared_folder(monkeypatch: pytest.MonkeyPa
 
 def test_potion_knows_what_is_alike(shared: Path) -> None:
     encoder = StaticEncoder.create(StaticConfig(folder=str(shared / "weights" / "potion-base-8M")), [])
-    sentences = encoder.tokenize(["our waiter was friendly", "the staff is so kind", "parking costs a fortune"])
+    sentences = encoder.tokenize(["our waiter was friendly", "the waitress was nice", "parking costs a fortune"])
     one, like, unlike = F.normalize(Encoded(encoder(sentences), sentences.lengths).mean(), dim=-1)
-    assert one @ like > 0.3 > one @ unlike
+    assert one @ like > 0.5 > 0.2 > one @ unlike

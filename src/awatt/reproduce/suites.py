@@ -83,6 +83,31 @@ def ablation_table(datasets: tuple[str, ...], choice: Choice) -> list[Run]:
     ]
 
 
+#: the encoders that load without a model hub; a transformer is fine-tuned at its usual rate, on fewer episodes
+ENCODERS: dict[str, tuple[str, ...]] = {
+    "glove-cnn": (),
+    "glove-lstm": (),
+    "static": (),
+    "transformer": (
+        "training.episodes_an_epoch=120",
+        "training.validation_episodes=200",
+        "training.max_epochs=3",
+        "training.learning_rate=0.0001",
+        "encoder.frozen_layers=4",
+    ),
+}
+
+
+def encoder_comparison(choice: Choice) -> list[Run]:
+    """Proto-AWATT with each encoder and the static threshold, 5-way 5-shot on FewAsp(single)."""
+    names = _chosen("methods", choice.methods, tuple(ENCODERS))
+    return [
+        Run("FewAsp(single)", 5, 5, "proto-awatt", seed, name, settings=ENCODERS[name], variant="w/o DT")
+        for name in names
+        for seed in choice.seeds
+    ]
+
+
 def _chosen(what: str, asked: tuple[T, ...], known: tuple[T, ...]) -> tuple[T, ...]:
     unknown = [item for item in asked if item not in known]
     if unknown:
@@ -105,6 +130,7 @@ ITEMS: dict[str, Item] = {
     "table-multi": Item("Table 3: seven methods on FewAsp(multi)", lambda choice: main_table("FewAsp(multi)", choice)),
     "table-full": Item("Table 4: seven methods on FewAsp", lambda choice: main_table("FewAsp", choice)),
     "table-ablation": Item("Table 5: ablations on FewAsp", lambda choice: ablation_table(("FewAsp",), choice)),
+    "encoders-single": Item("Not in the paper: four encoders on FewAsp(single), 5-way 5-shot", encoder_comparison),
     "table-ablation-all": Item(
         "Appendix: ablations on the three datasets", lambda choice: ablation_table(tuple(MAIN), choice)
     ),
