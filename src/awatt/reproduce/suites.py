@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from awatt.errors import AwattError
@@ -98,12 +98,16 @@ ENCODERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def encoder_comparison(choice: Choice) -> list[Run]:
-    """Proto-AWATT with each encoder and the static threshold, 5-way 5-shot on FewAsp(single)."""
-    names = _chosen("methods", choice.methods, tuple(ENCODERS))
-    return [
-        Run("FewAsp(single)", 5, 5, "proto-awatt", seed, name, settings=ENCODERS[name], variant="w/o DT")
+def overview(choice: Choice) -> list[Run]:
+    """5-way 5-shot on FewAsp(single): the seven methods, then Proto-AWATT with each encoder and the static threshold."""
+    dataset, setting = "FewAsp(single)", ((5, 5),)
+    names = _chosen("methods", choice.methods, (*MAIN[dataset], *ENCODERS))
+    methods = tuple(name for name in names if name in MAIN[dataset])
+    runs = main_table(dataset, replace(choice, methods=methods, settings=setting)) if methods else []
+    return runs + [
+        Run(dataset, 5, 5, "proto-awatt", seed, name, settings=ENCODERS[name], variant="w/o DT")
         for name in names
+        if name in ENCODERS
         for seed in choice.seeds
     ]
 
@@ -130,7 +134,7 @@ ITEMS: dict[str, Item] = {
     "table-multi": Item("Table 3: seven methods on FewAsp(multi)", lambda choice: main_table("FewAsp(multi)", choice)),
     "table-full": Item("Table 4: seven methods on FewAsp", lambda choice: main_table("FewAsp", choice)),
     "table-ablation": Item("Table 5: ablations on FewAsp", lambda choice: ablation_table(("FewAsp",), choice)),
-    "encoders-single": Item("Not in the paper: four encoders on FewAsp(single), 5-way 5-shot", encoder_comparison),
+    "overview-single": Item("Seven methods and four encoders on FewAsp(single), 5-way 5-shot", overview),
     "table-ablation-all": Item(
         "Appendix: ablations on the three datasets", lambda choice: ablation_table(tuple(MAIN), choice)
     ),
