@@ -99,7 +99,7 @@ ENCODERS: dict[str, tuple[str, ...]] = {
 
 
 def overview(choice: Choice) -> list[Run]:
-    """5-way 5-shot on FewAsp(single): the seven methods, then Proto-AWATT with each encoder and the static threshold."""
+    """5-way 5-shot on FewAsp(single): seven methods, then Proto-AWATT with each encoder and the static threshold."""
     dataset, setting = "FewAsp(single)", ((5, 5),)
     names = _chosen("methods", choice.methods, (*MAIN[dataset], *ENCODERS))
     methods = tuple(name for name in names if name in MAIN[dataset])
