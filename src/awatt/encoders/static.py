@@ -29,10 +29,10 @@ class StaticConfig:
 
     #: a model2vec folder; the default is potion-base-8M beside the project, see ``default_folder``
     folder: str = ""
-    frozen: bool = True  # training the table too gives nothing (AUC 0.989 both) and takes longer
-    #: size of the linear map's result, 0: no map. 128 is twice as fast, and 0.005 of AUC worse
+    frozen: bool = True  # training the table too gives nothing (AUC 0.988 both) and takes longer
+    #: size of the linear map's result, 0: no map (AUC 0.984). 128 is faster (0.983)
     hidden: int = 256
-    #: words that the map sees; with 3 it is a convolution, which learns the training aspects by heart
+    #: words that the map sees; with 3 it is a convolution (AUC 0.986, its first epoch is its best)
     window: int = 1
     #: lengths of the sentence's and the token's own part of a vector
     sentence: float = 5.0
@@ -91,7 +91,7 @@ def _identity(width: int, hidden: int, window: int) -> Convolution:
     """A map that begins with giving a token's own vector.
 
     Its diagonal is 4, not 1: only directions count, and a step of Adam, 1e-3 of each number whatever the gradient, is
-    small against it. With 1 the best epoch is the first one.
+    small against it. With 1 the first epoch is the best, and worse (AUC 0.986).
     """
     convolution = Convolution(width, hidden, window)
     kernel = torch.zeros(width, window, hidden)
