@@ -8,7 +8,6 @@ on one core. The ratio to the floor is the result; absolute times only describe 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.episode import Episode
 from awatt.errors import AwattError
 from awatt.evaluation import measure, score_episodes
+from awatt.files import shared_folder
 from awatt.runs import RunFolder
 from awatt.system import System, SystemConfig
 from awatt.training import RunConfig, Trainer, TrainingConfig
@@ -38,7 +38,7 @@ GROWTH = {"n_way": (5, 10, 20, 50), "n_shot": (1, 5, 20, 100), "words": (8, 16, 
 
 def find_corpus(data: Path | None) -> tuple[str, Corpus]:
     """The train split of ``data``, of the shared FewAsp(single), or the bundled sample, with its name."""
-    shared = Path(os.environ.get("AWATT_SHARED", "../shared")) / "data" / "fewasp" / "FewAsp(single)"
+    shared = shared_folder() / "data" / "fewasp" / "FewAsp(single)"
     folder = data or (shared if shared.is_dir() else None)
     return (folder.name, load_corpus(folder, "train")) if folder else ("bundled sample", load_sample())
 

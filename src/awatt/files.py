@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and where the benchmark's files lie."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def write_text(path: Path, content: str) -> None:
     """``write_whole`` for text, in UTF-8."""
     write_whole(path, content.encode("utf-8"))
+
+
+def shared_folder() -> Path:
+    """Where the benchmark's data and weights lie: ``AWATT_SHARED``, or ``../shared``."""
+    return Path(os.environ.get("AWATT_SHARED", "../shared"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from awatt.encoders.base import Encoder, Sentences, look_up
 from awatt.encoders.convolution import Convolution
 from awatt.encoders.pretrained import blend, plain_tokenizer, read_tokenizer
 from awatt.errors import AwattError, DataError
+from awatt.files import shared_folder
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def _identity(width: int, hidden: int, window: int) -> Convolution:
 
 
 def default_folder() -> Path:
-    """potion-base-8M in the folder of shared files: ``AWATT_SHARED``, or ``../shared``."""
-    return Path(os.environ.get("AWATT_SHARED", "../shared")) / "weights" / "potion-base-8M"
+    """potion-base-8M in the folder of shared files."""
+    return shared_folder() / "weights" / "potion-base-8M"
 
 
 def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32], int | None]:
