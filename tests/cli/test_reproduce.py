@@ -2,15 +2,21 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from awatt import bench
 from awatt.encoders import ENCODERS
 from awatt.models import MODELS
+from awatt.reproduce import runner
+from awatt.reproduce.results import result_path
+from awatt.reproduce.suites import ITEMS
 
+ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -29,11 +35,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
-def test_the_list_names_every_table(run: Run) -> None:
+def test_the_list_names_all_that_the_paper_reports(run: Run) -> None:
     code, out, _ = run("reproduce", "--list")
     assert code == 0
-    assert "table-single" in out
-    assert "Table 4" in out
+    assert [line.split()[0] for line in out.splitlines()] == [*ITEMS, "tables", "report"]
+    for reported in ("Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "Table 6", "Appendix", "t-SNE", "e_M"):
+        assert reported in out
 
 
 def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: Path) -> None:
@@ -42,18 +49,25 @@ def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: P
     )
     assert code == 0
     assert len(out.splitlines()) == 14
+    assert all(line.endswith("min") for line in out.splitlines())
     assert "0 of 14 runs are done" in err
+    assert "About 35 min with --jobs 1: 0 estimated from earlier runs, 14 guessed at 3 s" in err
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["table-nine"], "there is no item 'table-nine'. Choose one of: table-single"),
+        (["table-nine"], "there is no item 'table-nine'. Choose one of: table-statistics, table-single"),
         (["table-single", "--settings", "5by5"], "--settings needs pairs such as 5x5, found '5by5'"),
         (["table-single", "--methods", "protonet"], "--methods has 'protonet'"),
         (["table-single", "--seeds", "five"], "--seeds needs whole numbers, found 'five'"),
         (["table-single"], "--data is needed"),
+        (["table-statistics"], "--data is needed"),
+        (["figure-queries", "--settings", "5x5"], "--settings is for tables"),
+        (["tables"], "has no results"),
+        (["report"], "has no results"),
+        (["table-single", "tables"], "'tables' and 'report' stand alone, found: table-single tables"),
     ],
 )
 def test_a_wrong_call_is_one_line_that_helps(run: Run, tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -61,6 +75,42 @@ def test_a_wrong_call_is_one_line_that_helps(run: Run, tmp_path: Path, arguments
     assert code == 2
     assert said in err
     assert "Traceback" not in err
+
+
+def test_tables_and_the_report_come_from_results_alone(run: Run, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(ROOT / "results" / "FewAsp(single)", results / "FewAsp(single)")
+    code, out, _ = run("reproduce", "tables", "--from", results)
+    assert code == 0
+    assert str(results / "table-single.tex") in out.splitlines()
+    code, out, _ = run("reproduce", "report", "--from", results)
+    assert code == 0
+    assert out == f"{results / 'report.html'}\n"
+    assert "FewAsp(single) 5-way 5-shot" in (results / "report.html").read_text("utf-8")
+
+
+def test_several_items_share_a_grid_that_ends_with_tables_and_figures(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training is left out: each run gets the numbers of a committed result."""
+    made = json.loads((ROOT / "results" / "FewAsp(single)" / "5x5" / "imp-seed5.json").read_text("utf-8"))
+
+    def pretend(wanted: Any, data: Path, results: Path, work: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
+        path = result_path(results, wanted)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(made), "utf-8")
+        return dict(made)
+
+    monkeypatch.setattr(runner, "run_one", pretend)
+    arguments = ("--seeds", "5", "--data", tmp_path, "--out", tmp_path / "out")
+    code, out, err = run("reproduce", "figure-repeats", "overview-single", *arguments)
+    assert code == 0
+    assert "0 of 16 runs are done, 16 to go" in err
+    assert "FewAsp/5x5/proto-awatt+e_M-50-seed5" in err
+    assert out.startswith("# Seven methods")
+    assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {
+        f"figure-repeats.{suffix}" for suffix in ("csv", "png", "svg")
+    }
 
 
 def test_models_and_encoders_are_listed_one_line_each(run: Run) -> None:

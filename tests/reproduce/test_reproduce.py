@@ -1,17 +1,21 @@
-"""What the paper's tables need, running it, and the tables themselves."""
+"""What the paper's tables and figures need, and running it."""
 
 import json
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from awatt.errors import AwattError
-from awatt.reproduce.published import ABLATIONS, MAIN
-from awatt.reproduce.runner import missing, result_path, run_all, run_one
-from awatt.reproduce.suites import ITEMS, VARIANTS, Choice, Run
-from awatt.reproduce.tables import markdown, rows
+from awatt.reproduce.published import ABLATIONS, ENCODERS, MAIN, STATISTICS
+from awatt.reproduce.results import missing, result_path
+from awatt.reproduce.runner import run_all, run_one
+from awatt.reproduce.suites import ITEMS, SEEDS, VARIANTS, Choice, Run, figures_of
 
 
 def test_the_main_tables_are_seven_methods_in_four_settings() -> None:
@@ -29,12 +33,72 @@ def test_every_number_of_the_paper_is_quoted() -> None:
     assert MAIN["FewAsp"]["imp"][5, 10] == (0.9230, 74.13)
     assert ABLATIONS["w/o QA"]["FewAsp(multi)"] == (0.8920, 51.51)
     assert ABLATIONS.keys() == VARIANTS.keys()
+    assert ENCODERS["DistilBERT"]["proto-awatt"] == (0.9451, 70.23)
+    assert ENCODERS["GloVe + CNN"] == {
+        method: MAIN["FewAsp"][method][10, 5] for method in ("proto-hatt", "proto-awatt")
+    }
+    assert STATISTICS["FewAsp"] == (100, 630, 63_000)
 
 
 def test_the_full_variant_of_the_ablation_is_the_main_tables_run() -> None:
     main = ITEMS["table-full"].runs(Choice(seeds=(5,), methods=("proto-awatt",), settings=((10, 5),)))
     ablation = ITEMS["table-ablation"].runs(Choice(seeds=(5,), methods=("full",)))
     assert main == ablation
+
+
+def test_the_encoder_table_names_what_is_trained_how() -> None:
+    runs = ITEMS["table-encoders"].runs(Choice(seeds=(5,)))
+    assert len(runs) == 8
+    assert runs[:2] == ITEMS["table-full"].runs(Choice((5,), ("proto-hatt", "proto-awatt"), ((10, 5),)))
+    transformer = [run for run in runs if run.encoder == "transformer"]
+    assert [(run.method, run.threshold, run.variant) for run in transformer] == [
+        ("proto-hatt", "static", "full"),
+        ("proto-awatt", "static", "w/o DT"),
+    ]
+    assert all("training.learning_rate=0.00003" in run.settings for run in transformer)
+
+
+def test_figures_take_the_runs_of_the_tables_where_they_can() -> None:
+    one = Choice(seeds=(5,))
+    tables = {run for name in ITEMS if name.startswith("table") for run in ITEMS[name].runs(one)}
+    new = [run for name in ITEMS if name.startswith("figure") for run in ITEMS[name].runs(one) if run not in tables]
+    assert [run.variant for run in new] == ["e_M 1", "e_M 5", "e_M 25", "e_M 50"]
+    assert len({run.name for run in new}) == 4
+
+
+def test_a_model_is_measured_for_the_figures_that_show_it() -> None:
+    assert figures_of(Run("FewAsp", 10, 5, "proto-hatt", 10)) == ("figure-threshold",)
+    assert figures_of(Run("FewAsp", 10, 5, "proto-awatt", 5, variant="w/o DT")) == ("figure-threshold",)
+    shown = ("figure-prototypes", "figure-queries")
+    assert figures_of(Run("FewAsp(multi)", 5, 5, "proto-awatt", SEEDS[0], threshold="policy")) == shown
+    assert figures_of(Run("FewAsp(multi)", 5, 5, "proto-awatt", SEEDS[1], threshold="policy")) == ()
+    assert figures_of(Run("FewAsp(single)", 5, 5, "proto-hatt", 5)) == ()
+
+
+def test_a_result_without_what_its_figure_needs_is_run_again(tmp_path: Path, write_result: Callable[..., None]) -> None:
+    run, results = Run("FewAsp", 10, 5, "proto-hatt", 5), tmp_path / "results"
+    write_result(run)
+    assert missing(results, [run]) == []
+    path = result_path(results, run)
+    found = json.loads(path.read_text("utf-8"))
+    del found["figures"]
+    path.write_text(json.dumps(found), "utf-8")
+    assert missing(results, [run]) == [run]
+
+
+def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+    run = Run("FewAsp", 10, 5, "proto-hatt", 5)
+    path = result_path(tmp_path, run)
+    path.parent.mkdir(parents=True)
+    path.write_text("[]", "utf-8")
+    with pytest.raises(AwattError, match=r"proto-hatt-seed5\.json: is not a result of 'awatt reproduce'"):
+        missing(tmp_path, [run])
+
+
+def test_a_figure_is_made_as_a_whole() -> None:
+    for name in ("figure-threshold", "figure-queries", "figure-repeats"):
+        with pytest.raises(AwattError, match="--methods is for tables"):
+            ITEMS[name].runs(Choice(methods=("proto-hatt",)))
 
 
 def test_an_unknown_method_or_setting_lists_the_valid_ones() -> None:
@@ -114,32 +178,40 @@ def test_two_jobs_give_what_one_gives(datasets: Path, tmp_path: Path) -> None:
         assert without_seconds(result_path(tmp_path / "1", run)) == without_seconds(result_path(tmp_path / "2", run))
 
 
-def write_result(results: Path, run: Run, auc: float, f1: float, source: str) -> None:
-    path = result_path(results, run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    described = {"seed": run.seed, "provenance": {"splits": {"train": {"source": source}}}}
-    path.write_text(json.dumps({"test": {"auc": auc, "macro_f1": f1}, "run": described}), "utf-8")
+GRID = """
+import sys
+from pathlib import Path
+from awatt.reproduce.runner import run_all
+from awatt.reproduce.suites import Run
+
+if __name__ == "__main__":
+    data, results, work = map(Path, sys.argv[1:4])
+    runs = [Run("FewAsp(single)", 5, 2, "prototypical", seed) for seed in (5, 10, 15)]
+    run_all(runs, data, results, work, 2, tuple(sys.argv[4:]), lambda run, result: None)
+"""
 
 
-def test_the_table_has_means_intervals_the_quoted_numbers_and_what_is_rebuilt(tmp_path: Path) -> None:
-    runs = [Run("FewAsp", 5, 5, "imp", seed) for seed in (5, 10)]
-    for run, f1 in zip(runs, (0.70, 0.72), strict=True):
-        write_result(tmp_path, run, 0.9, f1, "rebuilt")
-    # Student's t with one degree of freedom: 12.706 * sqrt(2) / sqrt(2) = 12.71
-    expected = ("FewAsp 5-way 5-shot (rebuilt train)", "imp", "0.9000 ± 0.0000", "*0.8995*", "71.00 ± 12.71", "*68.96*")
-    assert rows(runs, tmp_path) == [(*expected, "+2.04", "5 10")]
-    assert markdown(rows(runs, tmp_path)).count("\n") == 3
+def test_a_grid_that_is_killed_goes_on_and_gives_the_same_files(datasets: Path, tmp_path: Path) -> None:
+    script = tmp_path / "grid.py"
+    script.write_text(GRID, "utf-8")
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
 
+    def start(results: Path, work: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, script, datasets, results, tmp_path / work, *overrides(datasets)])
 
-def test_a_variant_is_quoted_from_the_ablations(tmp_path: Path) -> None:
-    run = Run("FewAsp(single)", 10, 5, "proto-awatt", 5, variant="w/o QA")
-    write_result(tmp_path, run, 0.95, 0.69, "official")
-    assert rows([run], tmp_path)[0][1:] == (
-        "proto-awatt w/o QA",
-        "0.9500",
-        "*0.9541*",
-        "69.00",
-        "*69.61*",
-        "-0.61",
-        "5",
-    )
+    first = start(killed, "work")
+    deadline = time.monotonic() + 60
+    while not list(killed.rglob("*-seed*.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    first.kill()
+    first.wait()
+    time.sleep(1)  # its workers end with it
+    found = len(list(killed.rglob("*-seed*.json")))
+    assert 1 <= found < 3
+    assert start(killed, "work").wait(timeout=120) == 0
+    assert start(whole, "other").wait(timeout=120) == 0
+    paths = sorted(path.relative_to(whole) for path in whole.rglob("*.json"))
+    assert len(paths) == 3
+    assert sorted(path.relative_to(killed) for path in killed.rglob("*.json")) == paths
+    for path in paths:
+        assert without_seconds(killed / path) == without_seconds(whole / path)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from awatt.reproduce.plan import in_words
 
 if TYPE_CHECKING:
+    from awatt.reproduce.suites import Run
     from awatt.training import Step, TrainingConfig
 
 _EVERY = 0.1  # seconds between two updates: a bar must not cost time
@@ -66,3 +70,45 @@ class TrainingProgress:
                 f"  val AUC {entry['val_auc']:.4f}  F1 {entry['val_macro_f1']:.4f}  {rate:.0f} episodes/s{mark}",
                 soft_wrap=True,  # one line in a log file, too
             )
+
+
+class GridProgress:
+    """A bar over many runs, by their estimated seconds, with the time left; a line for each that is done."""
+
+    def __init__(self, seconds: Mapping[Run, float], jobs: int) -> None:
+        self.seconds, self.jobs, self.done, self.began = seconds, jobs, 0, time.monotonic()
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[left]} left, "),
+            TimeElapsedColumn(),
+            TextColumn("so far"),
+            console=self.console,
+            transient=True,
+        )
+        total = sum(seconds.values())
+        self.task = self.bar.add_task(self._count(), total=total, left=in_words(total / jobs))
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def on_done(self, run: Run, result: Mapping[str, Any]) -> None:
+        """A run is done: its numbers, and the time left at the speed seen so far."""
+        self.done += 1
+        self.bar.update(self.task, advance=self.seconds[run], description=self._count())
+        task = self.bar.tasks[0]
+        speed = task.completed / max(time.monotonic() - self.began, 1e-9)  # estimated seconds a second, of all jobs
+        self.bar.update(self.task, left=in_words((task.total or 0) / speed - task.completed / speed))
+        test = result["test"]
+        numbers = f"AUC {test['auc']:.4f}  F1 {100 * test['macro_f1']:.2f}  {result['seconds']:.0f} s"
+        self.console.print(f"{run.name:<60} {numbers}", soft_wrap=True, markup=False)
+
+    def _count(self) -> str:
+        return f"{self.done} of {len(self.seconds)} runs"

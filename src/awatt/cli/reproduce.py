@@ -1,17 +1,28 @@
-"""``awatt reproduce``: the paper's tables, by command."""
+"""``awatt reproduce``: the paper's tables and figures, by command."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from awatt.reproduce.suites import Choice, Run
+
+#: what is made from results alone
+_SHOWN = {
+    "tables": "Every table and figure that has results, again, without training; the README's table, too",
+    "report": "The same, and one HTML file that holds all of it",
+}
+
 
 def reproduce(
-    item: Annotated[str, typer.Argument(help="What to reproduce; --list names everything.")] = "",
+    items: Annotated[
+        list[str] | None, typer.Argument(metavar="[ITEM]...", help="What to reproduce; --list names everything.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder that 'awatt data build' wrote.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of results, one JSON a run.")] = Path("results"),
+    out: Annotated[Path, typer.Option("--out", "--from", help="Folder of results, one JSON a run.")] = Path("results"),
     seeds: Annotated[str, typer.Option(help="Seeds of the runs.")] = "5 10 15 20 25",
     methods: Annotated[str, typer.Option(help="Only these methods or variants, with commas between.")] = "",
     settings: Annotated[str, typer.Option(help="Only these settings, such as '5x5 10x5'.")] = "",
@@ -19,51 +30,98 @@ def reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, one core each.")] = 1,
     work: Annotated[Path, typer.Option(help="Where unfinished runs are kept.")] = Path("runs/reproduce"),
     quick: Annotated[bool, typer.Option("--quick", help="A few episodes each, to see it work.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run and how long, and stop.")] = False,
     list_items: Annotated[bool, typer.Option("--list", help="Name everything that can be reproduced.")] = False,
 ) -> None:
-    """Run what a table of the paper needs; print it beside the published numbers and write it to OUT/ITEM.md.
+    """Run what tables and figures of the paper need, and write them to OUT, ours beside the published numbers.
 
     What is done is skipped; a run that was killed goes on where it was. --quick results go to a folder of their own.
+    'awatt reproduce tables --from OUT' writes all again from the results, 'report' one HTML file of them.
     """
     from awatt.config import choose
-    from awatt.errors import AwattError
-    from awatt.reproduce.suites import ITEMS, Choice, Run
+    from awatt.reproduce.suites import ITEMS, Choice
 
-    if list_items or not item:
-        for name, entry in ITEMS.items():
-            typer.echo(f"{name:<20} {entry.title}")
+    if list_items or not items:
+        for name, title in {**{name: item.title for name, item in ITEMS.items()}, **_SHOWN}.items():
+            typer.echo(f"{name:<20} {title}")
+        return
+    results = out / "quick" if quick else out
+    if _SHOWN.keys() & set(items):
+        _show(items, results)
         return
     choice = Choice(_seeds(seeds), _names(methods), _pairs(settings), _names(datasets))
-    runs = choose(ITEMS, item, "item").runs(choice)
-    results = out / "quick" if quick else out
-    from awatt.reproduce.runner import missing, run_all
+    runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
+    overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
+    if _run(runs, data, results, work, jobs, overrides, dry_run):
+        _publish(items, choice, data, results)
+
+
+def _run(
+    runs: list[Run], data: Path | None, results: Path, work: Path, jobs: int, overrides: tuple[str, ...], dry_run: bool
+) -> bool:
+    """Run what is missing, or with ``dry_run`` only say so. Whether there is something to show now."""
+    from awatt.cli.progress import GridProgress
+    from awatt.reproduce.plan import in_words, make_plan
+    from awatt.reproduce.results import missing
 
     todo = missing(results, runs)
-    typer.echo(f"{len(runs) - len(todo)} of {len(runs)} runs are done, {len(todo)} to go.", err=True)
+    if runs:
+        total = len(set(runs))
+        typer.echo(f"{total - len(todo)} of {total} runs are done, {len(todo)} to go.", err=True)
+    plan = make_plan(todo, results)
     if dry_run:
-        for run in todo:
-            typer.echo(run.name)
-        return
+        for run, seconds in plan.seconds.items():
+            typer.echo(f"{run.name:<60} {in_words(seconds):>10}")
+        typer.echo(f"About {in_words(sum(plan.seconds.values()) / jobs)} with --jobs {jobs}: {plan}.", err=True)
+        return False
     if todo:
-        if data is None:
-            raise AwattError("--data is needed: the folder that 'awatt data build' wrote.")
-        overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
+        from awatt.reproduce.runner import run_all
 
-        def on_done(run: Run, result: dict[str, Any]) -> None:
-            test = result["test"]
-            figures = f"AUC {test['auc']:.4f}  F1 {100 * test['macro_f1']:.2f}  {result['seconds']:.0f} s"
-            typer.echo(f"{run.name:<60} {figures}", err=True)
+        with GridProgress(plan.seconds, jobs) as progress:
+            run_all(runs, _needed(data), results, work, jobs, overrides, progress.on_done)
+    return True
 
-        run_all(runs, data, results, work, jobs, overrides, on_done)
-    from awatt.files import write_text
-    from awatt.reproduce.tables import markdown, rows
 
-    typer.echo(markdown(rows(runs, results)))
-    # The file holds all that there is, whatever part was asked for now.
-    entry = ITEMS[item]
-    whole = markdown(rows(entry.runs(Choice()), results))
-    write_text(results / f"{item}.md", f"# {entry.title}\n\n*Italics* are quoted from the paper.\n\n{whole}")
+def _publish(items: list[str], choice: Choice, data: Path | None, results: Path) -> None:
+    """Print each table as far as it was asked for. The files hold all that there is, whatever part was asked for."""
+    from awatt.reproduce.formats import markdown
+    from awatt.reproduce.publish import publish_item
+    from awatt.reproduce.statistics import measure_statistics, statistics_path
+    from awatt.reproduce.suites import TABLES
+    from awatt.reproduce.tables import table
+
+    for name in items:
+        if name == "table-statistics" and not statistics_path(results).exists():
+            measure_statistics(_needed(data), results)
+        if name in TABLES:
+            typer.echo(markdown(table(name, results, choice)))
+        for path in publish_item(name, results):
+            typer.echo(str(path), err=True)
+
+
+def _show(items: list[str], results: Path) -> None:
+    """'tables' and 'report' stand alone."""
+    from awatt.errors import AwattError
+
+    if len(items) > 1:
+        raise AwattError(f"'tables' and 'report' stand alone, found: {' '.join(items)}. Run one after the other.")
+    if items[0] == "report":
+        from awatt.reproduce.report import write_report
+
+        typer.echo(str(write_report(results)))
+        return
+    from awatt.reproduce.publish import publish
+
+    for path in publish(results):
+        typer.echo(str(path))
+
+
+def _needed(data: Path | None) -> Path:
+    from awatt.errors import AwattError
+
+    if data is None:
+        raise AwattError("--data is needed: the folder that 'awatt data build' wrote.")
+    return data
 
 
 def _seeds(text: str) -> tuple[int, ...]:

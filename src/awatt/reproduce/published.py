@@ -56,3 +56,25 @@ ABLATIONS: dict[str, dict[str, Quoted]] = {
         "w/o DT w/ MS": ((0.9681, 78.73), (0.8976, 59.01), (0.9163, 64.00)),
     }.items()
 }
+
+#: encoder -> method -> (AUC, F1) on FewAsp at 10-way 5-shot: Table 6
+ENCODERS: dict[str, dict[str, Quoted]] = {
+    encoder: dict(zip(("proto-hatt", "proto-awatt"), numbers, strict=True))
+    for encoder, numbers in {
+        "GloVe + CNN": ((0.9063, 57.26), (0.9206, 65.65)),
+        "GloVe + LSTM": ((0.9137, 59.46), (0.9357, 66.86)),
+        "BERT": ((0.8971, 57.33), (0.9459, 70.09)),
+        "DistilBERT": ((0.9067, 59.57), (0.9451, 70.23)),
+    }.items()
+}
+
+#: dataset -> classes, instances a class, instances: Table 1
+STATISTICS: dict[str, tuple[int, int, int]] = {
+    "FewAsp(single)": (100, 200, 20_000),
+    "FewAsp(multi)": (100, 400, 40_000),
+    "FewAsp": (100, 630, 63_000),
+}
+
+#: two footnotes, of 10,000 5-way 5-shot episodes of FewAsp: queries with more than one label, and classes whose
+#: examples share more than one aspect (at most)
+MULTI_LABEL_QUERIES, SECOND_COMMON_ASPECT = 0.045, 0.00086

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from awatt.config import build, parse_overrides
@@ -16,25 +18,15 @@ from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import require
 from awatt.files import write_text
-from awatt.reproduce.suites import Run
-
-TEST_EPISODES = 600
-
-
-def result_path(results: Path, run: Run) -> Path:
-    """The JSON of a run."""
-    return results / f"{run.name}.json"
-
-
-def missing(results: Path, runs: Iterable[Run]) -> list[Run]:
-    """Those without a result, each once, in order."""
-    return [run for run in dict.fromkeys(runs) if not result_path(results, run).exists()]
+from awatt.reproduce.results import missing, result_path
+from awatt.reproduce.suites import TEST_EPISODES, Run, figures_of
 
 
 def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
     """Train, test and write the result. The work folder, with the model, is left only if the run was stopped."""
     require("torch", "train").set_num_threads(1)
     from awatt.evaluation import measure, score_episodes
+    from awatt.reproduce.figure_data import MEASURES
     from awatt.system import SystemConfig
     from awatt.training import RunConfig, TrainingConfig, train
 
@@ -44,11 +36,9 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     names = {"method": run.method, "encoder": run.encoder, "threshold": run.threshold, "n_way": run.n_way}
     system_config = SystemConfig.from_mapping({**names, "settings": settings})
     config = RunConfig(system_config, shape, build(TrainingConfig, settings.get("training", {}), "training"), run.seed)
-    folder = work / run.name
-    system = train(config, data / run.dataset, folder, resume=True, device="cpu")
-    tested = measure(
-        system, score_episodes(system, load_corpus(data / run.dataset, "test"), shape, TEST_EPISODES, run.seed)
-    )
+    folder, dataset = work / run.name, data / run.dataset
+    system = train(config, dataset, folder, resume=True, device="cpu")
+    tested = measure(system, score_episodes(system, load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed))
     epochs = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
     best = [epoch for epoch in epochs if epoch["best"]][-1]
     result = {
@@ -60,6 +50,8 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
         "seconds": round(time.perf_counter() - start, 1),
         "run": json.loads((folder / "run.json").read_text("utf-8")),
     }
+    if figures := figures_of(run):
+        result["figures"] = {name: MEASURES[name](system, dataset, shape, run.seed) for name in figures}
     target = result_path(results, run)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_text(target, json.dumps(result, indent=1) + "\n")
@@ -78,11 +70,25 @@ def run_all(
 ) -> None:
     """Every run that has no result yet, ``jobs`` at a time, each on one core."""
     todo = missing(results, runs)
+    if any(figures_of(run) for run in todo):
+        require("sklearn", "plots")  # before hours of training, not after
     if jobs == 1:
         for run in todo:
             on_done(run, run_one(run, data, results, work, overrides))
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
         futures = {pool.submit(run_one, run, data, results, work, overrides): run for run in todo}
         for future in as_completed(futures):
             on_done(futures[future], future.result())
+
+
+def _end_with_parent() -> None:
+    """A grid that is killed leaves no worker behind, which would write to the same folders as the next one."""
+
+    def wait() -> None:
+        parent = parent_process()
+        assert parent is not None  # a worker has one
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()

@@ -1,4 +1,4 @@
-"""What each of the paper's tables needs: a list of runs, each with a name under which its result is kept."""
+"""What each of the paper's tables and figures needs: runs, each with a name under which its result is kept."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from awatt.reproduce.published import ABLATIONS, MAIN, SETTINGS
 T = TypeVar("T")
 
 SEEDS = (5, 10, 15, 20, 25)
+TEST_EPISODES = 600
 
 #: the paper's ablations of Proto-AWATT: the threshold, and what --set changes
 VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -22,6 +23,23 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "w/o DT": ("static", ()),
     "w/o DT w/ KR": ("kernel-regression", ()),
     "w/o DT w/ MS": ("mean-std", ()),
+}
+
+#: how often the common aspect vector is repeated, in the paper's figure; the first is the default
+REPEATS = (10, 1, 5, 25, 50)
+
+#: the encoders that load without a model hub; a transformer is fine-tuned at its usual rate, on fewer episodes
+ENCODERS: dict[str, tuple[str, ...]] = {
+    "glove-cnn": (),
+    "glove-lstm": (),
+    "static": (),
+    "transformer": (
+        "training.episodes_an_epoch=120",
+        "training.validation_episodes=200",
+        "training.max_epochs=3",
+        "training.learning_rate=0.00003",
+        "encoder.frozen_layers=4",
+    ),
 }
 
 
@@ -83,19 +101,18 @@ def ablation_table(datasets: tuple[str, ...], choice: Choice) -> list[Run]:
     ]
 
 
-#: the encoders that load without a model hub; a transformer is fine-tuned at its usual rate, on fewer episodes
-ENCODERS: dict[str, tuple[str, ...]] = {
-    "glove-cnn": (),
-    "glove-lstm": (),
-    "static": (),
-    "transformer": (
-        "training.episodes_an_epoch=120",
-        "training.validation_episodes=200",
-        "training.max_epochs=3",
-        "training.learning_rate=0.0001",
-        "encoder.frozen_layers=4",
-    ),
-}
+def encoder_table(choice: Choice) -> list[Run]:
+    """Table 6: Proto-HATT and Proto-AWATT with each encoder, on FewAsp at 10-way 5-shot.
+
+    With the transformer Proto-AWATT keeps the static threshold: a second stage would double hours, and its rate is
+    made for small networks.
+    """
+    return [
+        _with_encoder(Run("FewAsp", 10, 5, method, seed, name), dynamic=name != "transformer")
+        for name in ENCODERS
+        for method in _chosen("methods", choice.methods, ("proto-hatt", "proto-awatt"))
+        for seed in choice.seeds
+    ]
 
 
 def overview(choice: Choice) -> list[Run]:
@@ -105,11 +122,60 @@ def overview(choice: Choice) -> list[Run]:
     methods = tuple(name for name in names if name in MAIN[dataset])
     runs = main_table(dataset, replace(choice, methods=methods, settings=setting)) if methods else []
     return runs + [
-        Run(dataset, 5, 5, "proto-awatt", seed, name, settings=ENCODERS[name], variant="w/o DT")
+        _with_encoder(Run(dataset, 5, 5, "proto-awatt", seed, name), dynamic=False)
         for name in names
         if name in ENCODERS
         for seed in choice.seeds
     ]
+
+
+def _with_encoder(run: Run, dynamic: bool) -> Run:
+    """With the settings of its encoder, and Proto-AWATT with its dynamic threshold or without."""
+    run = replace(run, settings=ENCODERS[run.encoder])
+    if run.method != "proto-awatt":
+        return run
+    return replace(run, threshold="policy") if dynamic else replace(run, variant="w/o DT")
+
+
+def threshold_curves(choice: Choice) -> list[Run]:
+    """The runs whose macro-F1 is measured at many static thresholds: FewAsp, 10-way 5-shot."""
+    return [
+        Run("FewAsp", 10, 5, method, seed, variant=variant)
+        for method, variant in (("proto-hatt", "full"), ("proto-awatt", "w/o DT"))
+        for seed in choice.seeds
+    ]
+
+
+def threshold_figure(choice: Choice) -> list[Run]:
+    """The curves, and what the dynamic threshold and kernel regression reach in Table 5."""
+    _check_whole(choice)
+    dynamic = replace(choice, methods=("full", "w/o DT w/ KR"))
+    return threshold_curves(choice) + ablation_table(("FewAsp",), dynamic)
+
+
+def representations(choice: Choice) -> list[Run]:
+    """The runs whose prototypes and queries are drawn: FewAsp(multi), 5-way 5-shot, one model each."""
+    _check_whole(choice)
+    wanted = Choice(SEEDS[:1], ("proto-hatt", "proto-awatt"), ((5, 5),))
+    return main_table("FewAsp(multi)", wanted)
+
+
+def repeats_figure(choice: Choice) -> list[Run]:
+    """Proto-AWATT on FewAsp at 5-way 5-shot with different e_M; the default is the run of Table 4."""
+    _check_whole(choice)
+    default = main_table("FewAsp", replace(choice, methods=("proto-awatt",), settings=((5, 5),)))
+    return default + [
+        replace(run, settings=(f"model.e_m={repeats}",), variant=f"e_M {repeats}")
+        for repeats in REPEATS[1:]
+        for run in default
+    ]
+
+
+def _check_whole(choice: Choice) -> None:
+    """A figure is shown as a whole; only its seeds can be chosen."""
+    for what in ("methods", "settings", "datasets"):
+        if getattr(choice, what):
+            raise AwattError(f"--{what} is for tables; a figure is made as a whole. Leave it out.")
 
 
 def _chosen(what: str, asked: tuple[T, ...], known: tuple[T, ...]) -> tuple[T, ...]:
@@ -127,15 +193,38 @@ class Item:
     runs: Callable[[Choice], list[Run]]
 
 
-ITEMS: dict[str, Item] = {
+TABLES: dict[str, Item] = {
+    "table-statistics": Item("Table 1: the three datasets", lambda choice: []),
     "table-single": Item(
         "Table 2: seven methods on FewAsp(single)", lambda choice: main_table("FewAsp(single)", choice)
     ),
     "table-multi": Item("Table 3: seven methods on FewAsp(multi)", lambda choice: main_table("FewAsp(multi)", choice)),
     "table-full": Item("Table 4: seven methods on FewAsp", lambda choice: main_table("FewAsp", choice)),
     "table-ablation": Item("Table 5: ablations on FewAsp", lambda choice: ablation_table(("FewAsp",), choice)),
-    "overview-single": Item("Seven methods and four encoders on FewAsp(single), 5-way 5-shot", overview),
     "table-ablation-all": Item(
         "Appendix: ablations on the three datasets", lambda choice: ablation_table(tuple(MAIN), choice)
     ),
+    "table-encoders": Item("Table 6: encoders, on FewAsp at 10-way 5-shot", encoder_table),
+    "overview-single": Item("Seven methods and four encoders on FewAsp(single), 5-way 5-shot", overview),
 }
+
+FIGURES: dict[str, Item] = {
+    "figure-threshold": Item("Macro-F1 at different thresholds, FewAsp, 10-way 5-shot", threshold_figure),
+    "figure-prototypes": Item("Prototypes of 5 classes in 50 episodes of FewAsp(multi), t-SNE", representations),
+    "figure-queries": Item("Queries of 5 classes in 20 episodes of FewAsp(multi), t-SNE", representations),
+    "figure-repeats": Item("Appendix: effect of e_M, FewAsp, 5-way 5-shot", repeats_figure),
+}
+
+ITEMS: dict[str, Item] = TABLES | FIGURES
+
+#: figures that need more of a trained model than its test result
+_MEASURED = {
+    "figure-threshold": threshold_curves,
+    "figure-prototypes": representations,
+    "figure-queries": representations,
+}
+
+
+def figures_of(run: Run) -> tuple[str, ...]:
+    """The figures for which something is measured with this run's model, as long as there is one."""
+    return tuple(name for name, runs in _MEASURED.items() if run in runs(Choice((run.seed,))))

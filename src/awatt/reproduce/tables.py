@@ -2,64 +2,151 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from awatt.metrics import mean_ci95
-from awatt.reproduce.published import ABLATIONS, MAIN
-from awatt.reproduce.runner import result_path
-from awatt.reproduce.suites import Run
+from awatt.metrics import compare_paired, mean_ci95
+from awatt.reproduce import published
+from awatt.reproduce.formats import Measured, Table
+from awatt.reproduce.results import load_result, train_source
+from awatt.reproduce.statistics import statistics_table
+from awatt.reproduce.suites import TABLES, Choice, Run
 
-HEADER = ("setting", "method", "AUC", "quoted", "F1", "quoted", "Δ F1", "seeds")
+HEADER = ("setting", "method", "AUC", "quoted AUC", "Δ AUC", "F1", "quoted F1", "Δ F1", "seeds", "± over")
+NOTES = (
+    "Columns named 'quoted' are the paper's numbers (Hu et al. 2021). Δ is ours minus quoted.",
+    "± is half the width of the 95 % interval of the mean: over the seeds, or, where there is one seed, over its 600 "
+    "test episodes, which does not cover how much another training would differ.",
+    "† and ‡ mark what is above Prototypical Network and Proto-HATT with p < 0.05: two-sided paired t-test over the "
+    "means of the seeds that both have, at least two; without them there is no mark.",
+)
+
+#: encoder -> how it is called in Table 6; those with the paper's names are the paper's
+ENCODER_NAMES = {
+    "glove-cnn": "GloVe + CNN",
+    "glove-lstm": "GloVe + LSTM",
+    "static": "potion-base-8M",
+    "transformer": "all-MiniLM-L6-v2",
+}
+#: what is shown: key in a result, factor, digits
+_MEASURES = (("auc", 1, 4), ("macro_f1", 100, 2))
+_BASELINES = {"†": "prototypical", "‡": "proto-hatt"}
+
+Results = Sequence[dict[str, Any]]
 
 
-def _quoted(run: Run) -> tuple[float, float] | None:
-    if run.encoder != "glove-cnn":
-        return None
-    if run.variant != "full":
-        return ABLATIONS[run.variant][run.dataset] if (run.n_way, run.n_shot) == (10, 5) else None
-    return MAIN[run.dataset][run.method][run.n_way, run.n_shot]
+def table(name: str, results: Path, choice: Choice | None = None) -> Table:
+    """An item's table, with a row for all that has a result."""
+    item = TABLES[name]
+    if name == "table-statistics":
+        return statistics_table(item.title, results)
+    found = rows(item.runs(choice or Choice()), results, every_encoder=name == "table-encoders")
+    if found and name == "table-encoders":
+        found += _quoted_encoders()
+    return Table(item.title, HEADER, tuple(found), NOTES)
 
 
-def rows(runs: Iterable[Run], results: Path) -> list[tuple[str, ...]]:
-    """A row for each (setting, method, variant) that has a result; means and 95 % intervals over its seeds."""
-    groups: dict[Run, list[Mapping[str, Any]]] = {}
+def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> list[tuple[str | Measured, ...]]:
+    """A row for each (setting, method, variant) that has a result; ``every_encoder`` names GloVe + CNN, too."""
+    groups: dict[Run, list[dict[str, Any]]] = {}
     for run in runs:
-        path = result_path(results, run)
-        if path.exists():
-            key = Run(run.dataset, run.n_way, run.n_shot, run.method, 0, run.encoder, variant=run.variant)
-            groups.setdefault(key, []).append(json.loads(path.read_text("utf-8")))
-    return [_row(run, found) for run, found in groups.items()]
+        result = load_result(results, run)
+        if result is not None:
+            groups.setdefault(replace(run, seed=0), []).append(result)
+    return [(*_name(run, found, every_encoder), *_numbers(run, found, results)) for run, found in groups.items()]
 
 
-def _row(run: Run, found: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    auc, f1 = ([result["test"][name] for result in found] for name in ("auc", "macro_f1"))
-    quoted = _quoted(run)
-    rebuilt = found[0]["run"]["provenance"]["splits"]["train"]["source"] != "official"
-    name = " ".join(part for part in (run.method, run.variant if run.variant != "full" else "") if part)
-    if run.encoder != "glove-cnn":
-        name += f" ({run.encoder})"
+def _name(run: Run, found: Results, every_encoder: bool) -> tuple[str, str]:
+    """Setting and method, with what is not the usual: the train split, the variant, the encoder."""
+    setting, source = f"{run.dataset} {run.n_way}-way {run.n_shot}-shot", train_source(found[0])
+    name = run.method if run.variant == "full" else f"{run.method} {run.variant}"
     return (
-        f"{run.dataset} {run.n_way}-way {run.n_shot}-shot" + (" (rebuilt train)" if rebuilt else ""),
-        name,
-        _shown(auc, 1, 4),
-        f"*{quoted[0]:.4f}*" if quoted else "",
-        _shown(f1, 100, 2),
-        f"*{quoted[1]:.2f}*" if quoted else "",
-        f"{100 * sum(f1) / len(f1) - quoted[1]:+.2f}" if quoted else "",
-        " ".join(str(result["run"]["seed"]) for result in found),
+        setting if source == "official" else f"{setting} ({source} train)",
+        f"{name} ({ENCODER_NAMES[run.encoder]})" if every_encoder or run.encoder != "glove-cnn" else name,
     )
 
 
-def _shown(values: list[float], scale: float, digits: int) -> str:
-    interval = mean_ci95([value * scale for value in values])
-    mean = f"{interval.mean:.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ± {interval.half_width:.{digits}f}"
+def _numbers(run: Run, found: Results, results: Path) -> tuple[str | Measured, ...]:
+    quoted = quote(run)
+    cells: list[str | Measured] = []
+    for column, (measure, factor, digits) in enumerate(_MEASURES):
+        ours = mean_of(found, measure, factor, digits)
+        cells.append(replace(ours, marks=_marks(run, found, measure, results)))
+        if quoted:
+            cells += [f"{quoted[column]:.{digits}f}", f"{ours.mean - quoted[column]:+.{digits}f}"]
+        else:
+            cells += ["", ""]
+    seeds = " ".join(str(result["run"]["seed"]) for result in found)
+    return (*cells, seeds, "seeds" if len(found) > 1 else "episodes")
 
 
-def markdown(table: Iterable[tuple[str, ...]]) -> str:
-    """A Markdown table; *quoted* columns are the paper's own numbers."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in table)]) + "\n"
+def mean_of(found: Results, measure: str, factor: float, digits: int) -> Measured:
+    """The mean over seeds and its interval; of one seed, the interval over its test episodes."""
+    interval = mean_ci95([factor * result["test"][measure] for result in found])
+    half_width = interval.half_width
+    if len(found) == 1:
+        half_width = factor * found[0]["test"][f"{measure}_ci95"]
+    return Measured(interval.mean, None if math.isnan(half_width) else half_width, digits)
+
+
+def quote(run: Run) -> published.Quoted | None:
+    """The paper's AUC and F1 for a run, if it has them."""
+    if (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) and run.encoder == "glove-lstm":
+        return published.ENCODERS[ENCODER_NAMES[run.encoder]][run.method]
+    if run.encoder != "glove-cnn":
+        return None
+    if run.variant != "full":
+        return published.ABLATIONS[run.variant][run.dataset] if (run.n_way, run.n_shot) == (10, 5) else None
+    return published.MAIN[run.dataset][run.method][run.n_way, run.n_shot]
+
+
+def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
+    """The paper's daggers: where Proto-AWATT is above a baseline of the same setting and encoder, over common seeds."""
+    if run.method != "proto-awatt" or run.variant != "full":
+        return ""
+    marks = ""
+    for mark, method in _BASELINES.items():
+        pairs = []
+        for result in found:
+            baseline = Run(run.dataset, run.n_way, run.n_shot, method, result["run"]["seed"], run.encoder)
+            other = load_result(results, baseline)
+            if other is not None:
+                pairs.append((result["test"][measure], other["test"][measure]))
+        if len(pairs) >= 2:
+            compared = compare_paired(*zip(*pairs, strict=True))
+            if compared.difference > 0 and compared.p_value < 0.05:
+                marks += mark
+    return marks
+
+
+def _quoted_encoders() -> list[tuple[str | Measured, ...]]:
+    """The rows of Table 6 whose encoders are not here: the paper's numbers alone."""
+    return [
+        ("FewAsp 10-way 5-shot", f"{method} ({encoder})", "", f"{auc:.4f}", "", "", f"{f1:.2f}", "", "", "quoted only")
+        for encoder, methods in published.ENCODERS.items()
+        if encoder not in ENCODER_NAMES.values()
+        for method, (auc, f1) in methods.items()
+    ]
+
+
+def headline(results: Path) -> Table:
+    """For the README: macro-F1 of three methods on three datasets in four settings, the quoted number behind it."""
+    settings = tuple(f"{n_way}-way {n_shot}-shot" for n_way, n_shot in published.SETTINGS)
+    found: list[tuple[str, ...]] = []
+    for item in ("table-single", "table-multi", "table-full"):
+        for method in ("prototypical", "proto-hatt", "proto-awatt"):
+            runs = TABLES[item].runs(Choice(methods=(method,)))
+            cells, source = [], ""
+            for setting in published.SETTINGS:
+                here = [run for run in runs if (run.n_way, run.n_shot) == setting]
+                done = [result for run in here if (result := load_result(results, run)) is not None]
+                source = train_source(done[0]) if done else source
+                mean = f"{mean_of(done, 'macro_f1', 100, 2).mean:.2f}" if done else "–"
+                cells.append(f"{mean} *{published.MAIN[here[0].dataset][method][setting][1]:.2f}*")
+            if source:
+                dataset = runs[0].dataset + ("" if source == "official" else f" ({source} train)")
+                found.append((dataset, method, *cells))
+    return Table("Macro-F1", ("dataset", "method", *settings), tuple(found))

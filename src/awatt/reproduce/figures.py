@@ -1,0 +1,93 @@
+"""What a figure shows, from result files: rows of a CSV from which alone it is drawn."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from awatt.reproduce.results import load_result, missing
+from awatt.reproduce.suites import FIGURES, REPEATS, SEEDS, Choice, Run
+from awatt.reproduce.tables import mean_of
+
+Row = dict[str, Any]
+
+#: as they are called in pictures
+_METHODS = {"proto-hatt": "Proto-HATT", "proto-awatt": "Proto-AWATT"}
+
+
+def figure_csv(name: str, results: Path) -> str | None:
+    """The figure's data over all seeds that have every run of it; nothing if there is no such seed."""
+    runs_of = FIGURES[name].runs
+    seeds = [seed for seed in SEEDS if not missing(results, runs_of(Choice((seed,))))]
+    if not seeds:
+        return None
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for run in dict.fromkeys(runs_of(Choice(tuple(seeds)))):
+        groups.setdefault((run.method, run.variant), []).append(_load(results, run))
+    rows = list(_ROWS[name](groups))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _load(results: Path, run: Run) -> Row:
+    found = load_result(results, run)
+    assert found is not None  # only seeds without a missing run are asked for
+    return found
+
+
+def _threshold_rows(groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
+    """The curves, then what needs no threshold to be set."""
+    labels = {
+        ("proto-awatt", "w/o DT"): "Proto-AWATT without DT",
+        ("proto-hatt", "full"): "Proto-HATT",
+        ("proto-awatt", "full"): "Proto-AWATT with DT",
+        ("proto-awatt", "w/o DT w/ KR"): "Proto-AWATT with KR",
+    }
+    for key, label in labels.items():
+        found = groups[key]
+        seeds = " ".join(str(result["run"]["seed"]) for result in found)
+        curves = [result["figures"]["figure-threshold"] for result in found if "figures" in result]
+        if curves:
+            for place, threshold in enumerate(curves[0]["threshold"]):
+                f1 = fmean(curve["macro_f1"][place] for curve in curves)
+                yield {"series": label, "threshold": threshold, "macro_f1": f"{100 * f1:.2f}", "seeds": seeds}
+        else:
+            f1 = fmean(result["test"]["macro_f1"] for result in found)
+            yield {"series": label, "threshold": "", "macro_f1": f"{100 * f1:.2f}", "seeds": seeds}
+
+
+def _plane_rows(name: str, groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
+    """The points of each method's own plane."""
+    for (method, _), found in groups.items():
+        columns = found[0]["figures"][name]
+        for values in zip(*columns.values(), strict=True):
+            yield {"method": _METHODS[method], **dict(zip(columns, values, strict=True))}
+
+
+def _repeats_rows(groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
+    """AUC and macro-F1 of each e_M, with 95 % intervals."""
+    for repeats in sorted(REPEATS):
+        found = groups["proto-awatt", "full" if repeats == REPEATS[0] else f"e_M {repeats}"]
+        row: Row = {"e_M": repeats}
+        for measure, factor, digits in (("auc", 1, 4), ("macro_f1", 100, 2)):
+            shown = mean_of(found, measure, factor, digits)
+            row |= {measure: f"{shown.mean:.{digits}f}", f"{measure} ±": f"{shown.half_width or 0:.{digits}f}"}
+        yield row | {
+            "± over": "seeds" if len(found) > 1 else "episodes",
+            "seeds": " ".join(str(result["run"]["seed"]) for result in found),
+        }
+
+
+_ROWS = {
+    "figure-threshold": _threshold_rows,
+    "figure-prototypes": lambda groups: _plane_rows("figure-prototypes", groups),
+    "figure-queries": lambda groups: _plane_rows("figure-queries", groups),
+    "figure-repeats": _repeats_rows,
+}
