@@ -83,7 +83,7 @@ def test_the_measures_are_scikit_learns(data: Path) -> None:
 def test_episodes_are_scored_equally_whatever_the_batch(
     data: Path, monkeypatch: pytest.MonkeyPatch, sentences: int
 ) -> None:
-    system = make(data)
+    system = make(data, "kernel-regression")
     (whole,) = score_episodes(system, corpus(data), SHAPE, 11, 5)
     monkeypatch.setattr("awatt.evaluation._SENTENCES", sentences)
     parts = list(score_episodes(system, corpus(data), SHAPE, 11, 5))
@@ -94,6 +94,13 @@ def test_episodes_are_scored_equally_whatever_the_batch(
         torch.testing.assert_close(
             torch.cat([getattr(part, name) for part in parts]), getattr(whole, name), rtol=1e-5, atol=1e-6
         )
+
+
+def test_a_corpus_that_is_tokenised_already_is_scored_equally(data: Path) -> None:
+    system = make(data)
+    tokenised = system.encoder.tokenize(corpus(data).sentences)
+    (whole,), (again,) = (score_episodes(system, corpus(data), SHAPE, 3, 5, given) for given in (None, tokenised))
+    assert torch.equal(whole.scores, again.scores)
 
 
 def test_evaluation_leaves_training_mode_and_needs_no_gradient(data: Path) -> None:

@@ -81,7 +81,7 @@ def saved(vectors: Path, tmp_path: Path) -> Path:
 
 
 def test_what_was_scored_has_its_shapes_and_its_truth(vectors: Path) -> None:
-    scored = score(make(vectors), count=3)
+    scored = score(make(vectors, threshold="kernel-regression"), count=3)
     shapes = {name: tuple(getattr(scored, name).shape) for name in FIELDS}
     assert shapes == {
         "probabilities": (3, 6, 3),
@@ -124,7 +124,8 @@ def test_the_training_step_scores_as_evaluation_does(vectors: Path, method: str)
 
 
 def test_the_sentences_vectors_are_the_means_of_their_words(vectors: Path) -> None:
-    system, scored = make(vectors), score(make(vectors), count=3)
+    system = make(vectors, threshold="kernel-regression")
+    scored = score(system, count=3)
     episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 3)
     for found, numbers in ((scored.query, episode.query), (scored.support, episode.support.reshape(3, 6))):
         assert found is not None

@@ -161,7 +161,7 @@ def test_every_epoch_of_every_stage_has_episodes_of_its_own(
 
     monkeypatch.setattr(EpisodeSampler, "batch", watch)
     train(configure(data, "policy"), data, tmp_path / "run", device="cpu")
-    assert drawn[1:] == [(0, 4), (4, 2), (6, 4), (10, 2), (12, 4), (16, 2), (18, 4), (22, 2)]  # after one to try out
+    assert drawn[1:] == [(0, 6), (6, 6), (12, 6), (18, 6)]  # after one to try out
 
 
 @pytest.mark.parametrize("method", ["matching", "prototypical"])

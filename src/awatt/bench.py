@@ -8,6 +8,7 @@ on one core. The ratio to the floor is the result; absolute times only describe 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,9 +25,10 @@ from torch import Tensor
 from awatt.data.corpus import Corpus, load_corpus, load_sample
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.episode import Episode
-from awatt.errors import AwattError
+from awatt.errors import AwattError, require
 from awatt.evaluation import measure, score_episodes
 from awatt.files import shared_folder
+from awatt.metrics import macro_f1, roc_auc
 from awatt.runs import RunFolder
 from awatt.system import System, SystemConfig
 from awatt.training import RunConfig, Trainer, TrainingConfig
@@ -72,8 +74,8 @@ class Bench:
         self.trainer.train_epoch(self.optimizers, lambda step: None)
 
     def evaluate(self) -> None:
-        """Episodes scored and measured, as ``awatt evaluate`` does it, from raw text."""
-        measure(self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5))
+        """Episodes scored and measured, as after each epoch of training: the corpus is tokenised already."""
+        measure(self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5, self.sentences))
 
     def train_floor(self) -> None:
         """The bare encoder's forward, backward and step, and the attention as one product."""
@@ -104,7 +106,7 @@ class Bench:
         return tokens.new_ones(tokens.shape[1], columns)
 
 
-def fastest(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
+def fastest(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
     """Seconds of each, the best of ``repeats`` rounds in which they take turns, after one to warm up."""
     seconds = {name: float("inf") for name in functions}
     for round_number in range(repeats + 1):
@@ -154,17 +156,50 @@ def encoding(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
 
 
 def _encoding_speed(system: System, texts: list[str]) -> dict[str, float]:
+    """In parts, as a file is read: what is encoded is used and forgotten, so that memory stays flat."""
+    parts = [texts[first : first + 256] for first in range(0, len(texts), 256)]
+
     def tokenize() -> None:
-        system.encoder.tokenize(texts)
+        for part in parts:
+            system.encoder.tokenize(part)
 
     def encode() -> None:
-        system.encode(system.encoder.tokenize(texts))
+        for part in parts:
+            system.encode(system.encoder.tokenize(part))
 
     seconds = fastest({"tokenize": tokenize, "encode": encode}, 3)
     return {
         "sentences_per_second": len(texts) / seconds["encode"],
         "tokeniser_share": seconds["tokenize"] / seconds["encode"],
     }
+
+
+def metrics_against_scikit_learn(quick: bool) -> dict[str, float]:
+    """How many times faster than scikit-learn the measures of 600 episodes are, and their largest difference."""
+    sklearn = require("sklearn.metrics", "dev")
+    rng = np.random.default_rng(0)
+    scores = rng.random((60 if quick else 600, 25, 5))
+    targets = rng.random(scores.shape) < 0.25
+    targets[:, 0], targets[:, 1] = True, False  # scikit-learn's macro AUC needs both kinds in every column
+    predicted = scores > 0.6
+    ours: dict[str, Callable[[], Any]] = {
+        "roc_auc": lambda: roc_auc(scores, targets),
+        "macro_f1": lambda: macro_f1(predicted, targets),
+    }
+    theirs: dict[str, Callable[[], Any]] = {
+        "roc_auc": lambda: [
+            sklearn.roc_auc_score(*pair, average="macro") for pair in zip(targets, scores, strict=True)
+        ],
+        "macro_f1": lambda: [
+            sklearn.f1_score(*pair, average="macro", zero_division=0) for pair in zip(targets, predicted, strict=True)
+        ],
+    }
+    found = {}
+    for name in ours:
+        seconds = fastest({"ours": ours[name], "theirs": theirs[name]}, 2)
+        found[f"{name}_times_faster"] = seconds["theirs"] / seconds["ours"]
+        found[f"{name}_largest_difference"] = float(np.abs(ours[name]() - np.array(theirs[name]())).max())
+    return found
 
 
 def start_up(repeats: int = 5) -> dict[str, float]:
@@ -254,6 +289,7 @@ def bench(data: Path | None, quick: bool, on_part: Callable[[str], None] = lambd
     """Everything, as JSON. ``on_part`` hears what is measured next."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     try:
         name, corpus = find_corpus(data)
         found: dict[str, Any] = {"corpus": name, "torch": torch.__version__, "quick": quick}
@@ -261,6 +297,8 @@ def bench(data: Path | None, quick: bool, on_part: Callable[[str], None] = lambd
         found["episodes"] = episodes_and_floor(corpus, quick)
         on_part("encoding")
         found["encoding"] = encoding(corpus, quick)
+        on_part("metrics")
+        found["metrics_against_scikit_learn"] = metrics_against_scikit_learn(quick)
         on_part("start-up")
         found["start_up_seconds"] = start_up()
         on_part("scaling and memory")

@@ -13,6 +13,7 @@ import torch
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.encoders import Sentences
 from awatt.errors import AwattError
 from awatt.metrics import argmax_f1, macro_f1, mean_ci95, roc_auc
 from awatt.system import System
@@ -23,18 +24,31 @@ _CALIBRATION = 600  # validation episodes, as in training
 
 
 @torch.no_grad()
-def score_episodes(system: System, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int) -> Iterator[Scored]:
-    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches. A sentence that is met is encoded once."""
+def score_episodes(
+    system: System,
+    corpus: Corpus,
+    shape: EpisodeShape,
+    episodes: int,
+    seed: int,
+    sentences: Sentences | None = None,
+) -> Iterator[Scored]:
+    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches. A sentence that is met is encoded once.
+
+    ``sentences`` is the whole corpus tokenised, for those who score it more than once.
+    """
     sampler = EpisodeSampler(corpus, shape, seed)
     each = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none
     step = max(1, _SENTENCES // each)
-    batches = [sampler.batch(first, min(step, episodes - first)) for first in range(0, episodes, step)]
+    batches = list(sampler.batches(0, episodes, step))
     met = np.unique(np.concatenate([part.reshape(-1) for batch in batches for part in (batch.support, batch.query)]))
     system.eval()
-    sentences = system.encoder.tokenize([corpus.sentences[number] for number in met])
-    tokens = system.encode(sentences)
+    if sentences is None:
+        part = system.encoder.tokenize([corpus.sentences[number] for number in met])
+    else:
+        part = sentences.take(met)
+    tokens = system.encode(part)
     lengths = np.zeros(len(corpus.sentences), dtype=np.int64)  # those that are not met stay empty
-    lengths[met] = sentences.lengths
+    lengths[met] = part.lengths
     for batch in batches:
         yield system.score(tokens, lengths, corpus, batch)
 

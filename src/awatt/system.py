@@ -29,7 +29,7 @@ from awatt.models import MODELS, DistanceModel, FewShotModel
 from awatt.thresholds import THRESHOLDS, Scored, Threshold
 
 FORMAT = 1
-_CHUNK = 2048  # sentences that are encoded at once outside training
+_CHUNK = 256  # sentences that are encoded at once outside training: their vectors stay in the cache
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,8 @@ class System(nn.Module):
         support = Encoded.pick(tokens, lengths, episode.support)
         query = Encoded.pick(tokens, lengths, episode.query)
         scored = self._score(support, query, corpus, episode)
+        if not self.threshold.sees_sentences:
+            return scored
         return replace(scored, query=query.mean(), support=support.mean().flatten(-3, -2))
 
     def score_fresh(self, sentences: Sentences, corpus: Corpus, episode: Episode) -> Scored:

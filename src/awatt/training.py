@@ -166,6 +166,7 @@ class Trainer:
         self.config, self.system, self.corpus, self.held_out, self.folder = config, system, corpus, held_out, folder
         self.sampler = EpisodeSampler(corpus, config.shape, config.seed)
         self.sentences = system.encoder.tokenize(corpus.sentences)
+        self.held_out_sentences = system.encoder.tokenize(held_out.sentences)
         schedule = config.training
         self.stages = [Stage("model", schedule.learning_rate, False, "auc")]
         if system.threshold.trained:
@@ -242,7 +243,7 @@ class Trainer:
         trained = time.perf_counter()
         schedule, shape, seed = self.config.training, self.config.shape, self.config.seed
         batches: Iterable[Scored] = score_episodes(
-            self.system, self.held_out, shape, schedule.validation_episodes, seed
+            self.system, self.held_out, shape, schedule.validation_episodes, seed, self.held_out_sentences
         )
         if self.system.threshold.calibrated:
             batches = list(batches)
@@ -276,9 +277,8 @@ class Trainer:
         torch.manual_seed((self.config.seed * 100_003 + self.progress.epoch) % 2**64)
         self.system.train()
         total, first = 0.0, self.progress.epoch * schedule.episodes_an_epoch
-        for done in range(0, schedule.episodes_an_epoch, schedule.episodes_a_step):
-            count = min(schedule.episodes_a_step, schedule.episodes_an_epoch - done)
-            episode = self.sampler.batch(first + done, count)
+        done = 0
+        for episode in self.sampler.batches(first, schedule.episodes_an_epoch, schedule.episodes_a_step):
             scored = self.system.score_fresh(self.sentences, self.corpus, episode)
             loss = squared_error(scored)
             if self.stage.with_threshold:
@@ -294,8 +294,9 @@ class Trainer:
                     f"the loss is {value} in epoch {self.progress.epoch + 1} after {done} episodes. "
                     f"{self.folder.say_what_is_kept()} Lower training.learning_rate, or look for odd rows in the data."
                 )
-            total += value * count
-            on_step(Step(self.stage.name, self.progress.epoch + 1, done + count, schedule.episodes_an_epoch, value))
+            total += value * len(episode)
+            done += len(episode)
+            on_step(Step(self.stage.name, self.progress.epoch + 1, done, schedule.episodes_an_epoch, value))
         return total / schedule.episodes_an_epoch
 
     def _checkpoint(self, optimizers: dict[str, torch.optim.Optimizer]) -> None:

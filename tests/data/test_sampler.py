@@ -105,6 +105,15 @@ def test_none_queries_come_from_other_aspects_too() -> None:
 # the same for everyone
 
 
+@pytest.mark.parametrize(("count", "size"), [(1, 2), (7, 3), (130, 2), (130, 70)])
+def test_batches_are_the_same_episodes_in_order(count: int, size: int) -> None:
+    sampler = EpisodeSampler(CORPUS, SHAPES[0], 5)
+    batches = list(sampler.batches(11, count, size))
+    whole = sampler.batch(11, count)
+    assert [len(batch) for batch in batches] == [size] * (count // size) + [count % size] * (count % size > 0)
+    assert all(same(batch, whole[place * size : (place + 1) * size]) for place, batch in enumerate(batches))
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(SHAPES), st.integers(0, 10**9), st.integers(1, 7), st.integers(0, 2**64 - 1))
 def test_an_episode_does_not_depend_on_its_batch(shape: EpisodeShape, first: int, count: int, seed: int) -> None:

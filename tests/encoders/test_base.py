@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awatt.encoders.base import Encoded, Sentences, by_length, look_up, pad
+from awatt.encoders.base import Block, Encoded, Sentences, by_length, look_up, pad
 from awatt.text import word_tokenizer
 
 ROWS = st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=1, max_size=80)
@@ -53,8 +53,22 @@ def test_blocks_of_like_length_give_every_token_back_at_its_place(rows: list[lis
         return block.tokens * 2  # type: ignore[attr-defined]
 
     assert torch.equal(by_length(tokens, sentences.lengths, double), tokens * 2)
-    assert all(count <= 32 for count, _ in widths)
+    assert all(count <= 50 for count, _ in widths)
     assert [length for _, length in widths] == sorted(length for _, length in widths)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=60, max_size=60))
+def test_blocks_bring_each_sentence_what_its_group_is_given(rows: list[list[int]]) -> None:
+    sentences = packed(rows)
+    line = Encoded(torch.from_numpy(sentences.ids)[:, None], sentences.lengths.reshape(2, 30))
+
+    def total(block: Block, given: torch.Tensor) -> torch.Tensor:
+        return (block.tokens[..., 0] * block.mask).sum(-1, keepdim=True) + given
+
+    found = line.in_blocks(total, torch.tensor([[1000, 2000], [3000, 4000]]))
+    sums = torch.tensor([sum(row) for row in rows]).view(2, 30, 1)
+    assert torch.equal(found, sums + torch.tensor([[[1000, 2000]], [[3000, 4000]]]))
 
 
 def test_look_up_meets_each_different_token_once() -> None:

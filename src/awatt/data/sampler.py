@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ Keys = npt.NDArray[np.uint64]
 # The streams of random numbers within an episode; slot s of the aspects draws from stream _SLOT + s.
 _ASPECTS, _NONE, _SLOT = 0, 1, 2
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_AHEAD = 64  # episodes that are drawn at once
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -70,6 +72,13 @@ class EpisodeSampler:
             query = np.concatenate([query, self._draw_none(streams, aspects)], axis=1)
         targets = mentions[query[:, :, None], aspects[:, None, :]]
         return Episode(aspects, support, query, targets)
+
+    def batches(self, first: int, count: int, size: int) -> Iterator[Episode]:
+        """The same episodes in batches of ``size``, drawn many at a time: most of a small batch's time is overhead."""
+        many = max(1, _AHEAD // size) * size
+        for start in range(0, count, many):
+            drawn = self.batch(first + start, min(many, count - start))
+            yield from (drawn[place : place + size] for place in range(0, len(drawn), size))
 
     def _draw_members(self, streams: Keys, aspects: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Different sentences for each aspect, none of them twice in an episode. (count, n_way, n_shot + n_query)"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer, processors
 from torch import Tensor
@@ -45,6 +46,6 @@ def blend(words: Tensor, lengths: Integers, sentence: float, word: float) -> Ten
     """
     line = Encoded(words, lengths)
     direction = F.normalize(line.mean(), dim=-1)  # (n_sentences, dim)
-    squared = Encoded(words.square().sum(-1, keepdim=True), lengths).mean()  # (n_sentences, 1)
-    own = words * line.spread(word * squared.clamp(min=1e-12).rsqrt())
-    return line.spread(sentence * direction) + own
+    squared = Encoded(torch.linalg.vecdot(words, words)[:, None], lengths).mean()  # (n_sentences, 1)
+    scale = word * squared.clamp(min=1e-12).rsqrt()
+    return torch.addcmul(line.spread(sentence * direction), words, line.spread(scale))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from awatt.encoders.base import Encoded
+from awatt.encoders.base import Block, Encoded
 from awatt.errors import AwattError
 from awatt.models.base import DistanceModel
 from awatt.models.ops import masked_softmax
@@ -51,8 +51,9 @@ class ProtoAwatt(DistanceModel):
         # Eq. 2: the word-level average over all words of the class's sentences.
         common = support.spread(support.mean(over=1), over=1)  # (n_tokens, dim) each token sees its class's v^i
         # Eq. 4: beta = softmax(v tanh(H W^i)), r_j = beta H
-        attention = _dot(torch.tanh(self._project(support.tokens, common)), common)
-        denoised = support.sum(support.softmax(attention) * support.tokens)  # (..., n_way, n_shot, dim)
+        attention = torch.linalg.vecdot(torch.tanh(self._project(support.tokens, common)), common)
+        weights = support.softmax(attention[:, None])
+        denoised = support.sum(weights * support.tokens)  # (..., n_way, n_shot, dim)
         return denoised.mean(-2)  # Eq. 5
 
     def _project(self, tokens: Tensor, common: Tensor) -> Tensor:
@@ -63,21 +64,20 @@ class ProtoAwatt(DistanceModel):
         """
         if not self.config.attention_matrix:
             return tokens
-        return _dot(tokens, common) * self.weight.sum(-1) + tokens.sum(-1, keepdim=True) * self.bias
+        factors = torch.stack([torch.linalg.vecdot(tokens, common), tokens.sum(-1)], -1)  # (n_tokens, 2)
+        return factors @ torch.stack([self.weight.sum(-1), self.bias])
 
     def represent(self, query: Encoded, prototypes: Tensor) -> Tensor:
         """A representation of the query for each prototype, r^i_q. (..., n_query, n_way or 1, dim)"""
         if not self.config.query_attention:
             return query.mean()[..., None, :]
-        # Eq. 6: rho^i = softmax(r^i tanh(H_q)), r^i_q = rho^i H_q
-        tokens, mask = query.pad()
-        attention = prototypes[..., None, :, :] @ torch.tanh(tokens).transpose(-1, -2)
-        return masked_softmax(attention, mask[..., None, :]) @ tokens
+        return query.in_blocks(_attend, prototypes)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
         return (summary[..., None, :, :] - self.represent(query, summary)) ** 2
 
 
-def _dot(first: Tensor, second: Tensor) -> Tensor:
-    """The product of each token's two vectors. (n_tokens, dim), (n_tokens, dim) -> (n_tokens, 1)"""
-    return torch.linalg.vecdot(first, second)[..., None]
+def _attend(query: Block, prototypes: Tensor) -> Tensor:
+    """Eq. 6: rho^i = softmax(r^i tanh(H_q)), r^i_q = rho^i H_q. prototypes and result (n_sentences, n_way, dim)"""
+    attention = prototypes @ torch.tanh(query.tokens).transpose(-1, -2)
+    return masked_softmax(attention, query.mask[:, None, :]) @ query.tokens

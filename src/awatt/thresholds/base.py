@@ -19,7 +19,9 @@ class Scored:
     differences: Tensor | None  # (episodes, n_query, n_way, dim) squared, of models that measure a distance
     support_targets: Tensor  # (episodes, n_way * n_shot, n_way) which of the aspects each example mentions
     targets: Tensor  # (episodes, n_query, n_way) the truth, for training and calibration only
-    query: Tensor | None = None  # (episodes, n_query, dim) mean vector of each query's tokens; not in training
+    query: Tensor | None = (
+        None  # (episodes, n_query, dim) mean vector of each query's tokens, if the threshold sees sentences
+    )
     support: Tensor | None = None  # (episodes, n_way * n_shot, dim) mean vector of each example's tokens
 
 
@@ -31,6 +33,8 @@ class Threshold(nn.Module, ABC):
     trained: ClassVar[bool] = False
     #: whether it chooses its settings from scored validation episodes
     calibrated: ClassVar[bool] = False
+    #: whether it looks at the sentences' own vectors, which cost some time to make
+    sees_sentences: ClassVar[bool] = False
 
     def __init__(self, config: Any, n_way: int, dim: int) -> None:
         super().__init__()

@@ -40,6 +40,7 @@ class KernelRegression(Threshold):
 
     config_type = KernelRegressionConfig
     calibrated = True
+    sees_sentences = True
     config: KernelRegressionConfig
     bandwidth: Tensor
     meta_rate: Tensor
