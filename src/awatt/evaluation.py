@@ -13,9 +13,9 @@ import torch
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
-from awatt.encoders import Sentences
 from awatt.errors import AwattError
 from awatt.metrics import argmax_f1, macro_f1, mean_ci95, roc_auc
+from awatt.packed import Sentences
 from awatt.system import System
 from awatt.thresholds import THRESHOLDS, Scored
 

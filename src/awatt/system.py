@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from awatt import __version__
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus
-from awatt.encoders import ENCODERS, Encoded, Encoder, Sentences
-from awatt.encoders.base import Integers
+from awatt.encoders import ENCODERS, Encoded, Encoder
 from awatt.episode import Episode
 from awatt.errors import AwattError, DataError
 from awatt.files import write_text, write_whole
 from awatt.models import MODELS, DistanceModel, FewShotModel
+from awatt.packed import Integers, Sentences
 from awatt.thresholds import THRESHOLDS, Scored, Threshold
 
 FORMAT = 1

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from awatt.config import build
 from awatt.encoders import ENCODERS, Encoder
-from awatt.encoders.base import Sentences
+from awatt.packed import Sentences
 
 torch.set_num_threads(1)
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from awatt.encoders import Encoder
-from awatt.encoders.base import Sentences
 from awatt.errors import AwattError
+from awatt.packed import Sentences
 
 Make = Callable[..., Encoder]
 

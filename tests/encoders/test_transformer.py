@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 
 from awatt.encoders import ENCODERS, Encoder
-from awatt.encoders.base import Encoded, Sentences
+from awatt.encoders.base import Encoded
 from awatt.encoders.hub import find_model, load_pretrained
 from awatt.encoders.transformer import TransformerConfig, TransformerEncoder
 from awatt.errors import AwattError, MissingExtraError
+from awatt.packed import Sentences
 from awatt.system import System, SystemConfig
 
 Make = Callable[..., Encoder]

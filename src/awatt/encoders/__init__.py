@@ -1,10 +1,11 @@
 """Encoders: text to a vector for each token."""
 
-from awatt.encoders.base import Encoded, Encoder, Sentences
+from awatt.encoders.base import Encoded, Encoder
 from awatt.encoders.glove import GloveCNN
 from awatt.encoders.lstm import GloveLSTM
 from awatt.encoders.static import StaticEncoder
 from awatt.encoders.transformer import TransformerEncoder
+from awatt.packed import Sentences
 
 ENCODERS: dict[str, type[Encoder]] = {
     "glove-cnn": GloveCNN,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,30 +17,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-Integers = npt.NDArray[np.int64]
+from awatt.packed import Integers, Sentences, ranges, starts
 
 _BLOCK = 50  # sentences that are computed together where padding is needed: fewer have less of it, and more overhead
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """Token ids of many sentences in one line."""
-
-    ids: Integers  # (n_tokens,)
-    lengths: Integers  # (n_sentences,) at least 1 each
-
-    @classmethod
-    def from_texts(cls, tokenizer: Tokenizer, texts: Sequence[str], max_length: int, empty: int) -> Sentences:
-        """Tokenise; a text without any token becomes the one token ``empty``, so that every sentence has a vector."""
-        rows = [encoding.ids[:max_length] or [empty] for encoding in tokenizer.encode_batch_fast(texts)]
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        ids = np.fromiter((token for row in rows for token in row), dtype=np.int64, count=int(lengths.sum()))
-        return cls(ids, lengths)
-
-    def take(self, numbers: Integers) -> Sentences:
-        """The sentences with these numbers, in this order."""
-        lengths = self.lengths[numbers]
-        return Sentences(self.ids[ranges(starts(self.lengths)[numbers], lengths)], lengths)
 
 
 class Block(NamedTuple):
@@ -153,16 +131,6 @@ def _in_order(lengths: Integers) -> tuple[Integers, list[Integers]]:
     """The sentences from short to long, and the same in parts of ``_BLOCK``."""
     order = np.argsort(lengths, kind="stable")
     return order, np.split(order, range(_BLOCK, len(order), _BLOCK))
-
-
-def starts(lengths: Integers) -> Integers:
-    """Where each sentence of a packed line begins. (n_sentences,)"""
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])
-
-
-def ranges(first: Integers, lengths: Integers) -> Integers:
-    """The numbers ``first .. first + length - 1`` of every range, one after the other."""
-    return np.repeat(first - starts(lengths), lengths) + np.arange(lengths.sum())
 
 
 def look_up(table: nn.Embedding, sentences: Sentences) -> tuple[Tensor, Integers]:

@@ -15,9 +15,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from awatt.encoders.base import Encoder, Sentences, look_up
+from awatt.encoders.base import Encoder, look_up
 from awatt.encoders.convolution import Convolution
 from awatt.errors import DataError, require
+from awatt.packed import Sentences
 from awatt.text import UNKNOWN, build_vocabulary, split_words, word_tokenizer
 
 log = logging.getLogger(__name__)
