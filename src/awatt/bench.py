@@ -240,8 +240,13 @@ def growth_point(data: str, axis: str, value: int, episodes: int) -> dict[str, f
 
 
 def _peak_megabytes() -> float:
-    scale = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+    """Of this process alone; what ``getrusage`` says of a child begins with the peak of its parent."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
 
 
 def _child(expression: str) -> subprocess.Popen[str]:

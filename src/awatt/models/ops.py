@@ -26,6 +26,5 @@ def softmax(scores: Array) -> Array:
 
 def masked_softmax(scores: Array, mask: Array) -> Array:
     """Softmax over the last axis that gives no weight to what the mask leaves out."""
-    xp = namespace(scores)
     # Not -inf: a row without any valid place would turn into NaN; here it turns into an even spread.
-    return softmax(xp.where(mask, scores, xp.zeros_like(scores) - 1e9))
+    return softmax(namespace(scores).where(mask, scores, -1e9))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log2
 
 from torch import Tensor
 
+from awatt.detection.rules import default_threshold
 from awatt.errors import AwattError
 from awatt.thresholds.base import Scored, Threshold
 
@@ -20,14 +20,6 @@ class StaticConfig:
     def __post_init__(self) -> None:
         if self.value != -1.0 and not 0.0 <= self.value <= 1.0:
             raise AwattError(f"the static threshold is {self.value}, needs a number from 0 to 1.")
-
-
-def default_threshold(n_way: int) -> float:
-    """The power law through the paper's two values, 0.3 at N = 5 and 0.2 at N = 10.
-
-    On validation it stays close to the best static threshold for N from 2 to 16 (results/LOG.md).
-    """
-    return float(min(0.5, 0.3 * (n_way / 5) ** -log2(1.5)))
 
 
 class Static(Threshold):

@@ -1,0 +1,162 @@
+"""A detector as a folder: config.json, model.safetensors, tokenizer.json, the aspects, the examples and a card.
+
+It holds the model too, so that it loads anywhere and offline. No file of it can run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from awatt import __version__
+from awatt.data.formats import reason
+from awatt.data.writer import RecordWriter
+from awatt.detection.examples import Examples
+from awatt.errors import AwattError
+from awatt.matcher import Adapted
+
+if TYPE_CHECKING:
+    from awatt.detector import AspectDetector
+
+FORMAT = 1
+MODEL_FILES = ("model.safetensors", "tokenizer.json")
+ASPECTS = "aspects.safetensors"
+EXAMPLES = "examples.jsonl"
+
+Kind = TypeVar("Kind", bound="AspectDetector")
+
+
+def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool) -> Path:
+    """Write the folder whole or not at all."""
+    detector._fitted()
+    if folder.exists() and not (overwrite and (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir())))):
+        advice = "Give overwrite=True to replace a saved detector" if is_saved(folder) else "Choose another folder"
+        raise AwattError(f"{folder}: there is something already. {advice}.")
+    if not folder.absolute().parent.is_dir():
+        raise AwattError(f"{folder}: there is no folder '{folder.absolute().parent}'. Create it first.")
+    temporary = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}.tmp")
+    try:
+        temporary.mkdir()
+        _write(detector, temporary, examples)
+        if folder.exists():
+            old = temporary.with_suffix(".old")
+            os.rename(folder, old)
+            os.rename(temporary, folder)
+            shutil.rmtree(old)
+        else:
+            os.rename(temporary, folder)
+    except OSError as error:
+        raise AwattError(
+            f"{folder}: cannot be written ({reason(error)}). Free some space, or choose another place."
+        ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder
+
+
+def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
+    from safetensors.numpy import save_file
+
+    from awatt.detector import BUNDLED
+
+    model = Path(detector.model) if detector.model is not None else BUNDLED
+    for name in MODEL_FILES:
+        shutil.copyfile(model / name, folder / name)
+    arrays = {} if detector.adapted_ is None else detector.adapted_.arrays
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / ASPECTS)
+    if examples:
+        with RecordWriter(folder / EXAMPLES) as writer:
+            writer.write([{"text": text, "aspects": list(names)} for text, names in detector._examples().pairs()])
+    (folder / "README.md").write_text(_card(detector, examples), "utf-8")
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    config["detector"] = {
+        "format_version": FORMAT,
+        "awatt_version": __version__,
+        "aspects": list(detector.aspects_),
+        "classes": detector.classes_.tolist(),
+        "indicators": detector.indicators_,
+        "examples": detector.counts_.tolist(),
+        "threshold": detector.threshold,
+        "mode": detector.mode,
+        "sha256": {path.name: _sha256(path) for path in sorted(folder.iterdir())},
+    }
+    text = json.dumps(config, indent=1, ensure_ascii=False, default=float)
+    (folder / "config.json").write_text(text + "\n", "utf-8")
+
+
+def _card(detector: AspectDetector, examples: bool) -> str:
+    kept = f"its examples are in `{EXAMPLES}`" if examples else "its examples were left out"
+    rows = [f"| {aspect} | {count} |" for aspect, count in zip(detector.aspects_, detector.counts_, strict=True)]
+    return "\n".join(
+        [
+            "# Aspect detector",
+            "",
+            f"Made with awatt {__version__}; mode `{detector.mode}`, threshold `{detector.threshold}`; {kept}.",
+            "",
+            "```python",
+            "from awatt import AspectDetector",
+            "",
+            'detector = AspectDetector.from_pretrained("this-folder")',
+            'print(detector.detect("The cheesecake is tasty."))',
+            "```",
+            "",
+            "| aspect | examples |",
+            "|---|---|",
+            *rows,
+            "",
+            "A score is the model's estimate that the sentence mentions the aspect.",
+            "An aspect with few examples is weak.",
+            "",
+        ]
+    )
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether the folder holds a detector."""
+    try:
+        return "detector" in json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def load(kind: type[Kind], folder: Path) -> Kind:
+    """Read a folder, and check that each file is what was saved."""
+    from safetensors.numpy import load_file
+
+    if not is_saved(folder):
+        raise AwattError(f"{folder}: no detector is saved here. Name a folder that save_pretrained wrote.")
+    saved: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))["detector"]
+    if saved["format_version"] > FORMAT:
+        version = f"awatt {saved['awatt_version']}"
+        raise AwattError(f"{folder}: saved by {version} in a newer format. Run: pip install --upgrade awatt")
+    for name, digest in saved["sha256"].items():
+        if name != "README.md" and (not (folder / name).is_file() or _sha256(folder / name) != digest):
+            raise AwattError(f"{folder / name}: missing or not what was saved (sha256). Save or copy the folder again.")
+    detector = kind(threshold=saved["threshold"], mode=saved["mode"], model=folder)
+    path = folder / EXAMPLES
+    examples = None
+    if EXAMPLES in saved["sha256"]:
+        stored = Examples.read(path)
+        examples = Examples.from_pairs(stored.pairs(), saved["aspects"])
+    arrays = load_file(folder / ASPECTS)
+    detector._set_state(
+        examples,
+        tuple(saved["aspects"]),
+        np.array(saved["examples"], dtype=np.int64),
+        Adapted(arrays) if arrays else None,
+        saved["classes"],
+        saved["indicators"],
+    )
+    return detector
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,105 @@
+"""What was found in a sentence or a review: aspects, scores, the words that decided, and how to show them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+
+#: one colour an aspect, again from the first when they run out
+COLOURS = (36, 33, 35, 32, 34, 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the text, ``text[start:end]``, and its share of the attention for an aspect."""
+
+    text: str
+    start: int
+    end: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class Detection:
+    """The aspects of one sentence.
+
+    ``words`` are those that decided, in the order of the text, for each aspect that was found: attention, not proof.
+    Their offsets count from the beginning of the text that was given, of which this sentence begins at ``start``.
+    """
+
+    text: str
+    aspects: list[str]
+    scores: dict[str, float]  # of all aspects, always
+    words: dict[str, list[Word]]
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        """Where the sentence ends in the text that was given."""
+        return self.start + len(self.text)
+
+    def __str__(self) -> str:
+        """The sentence with its words marked: by colour on a terminal, else by brackets."""
+        return self.highlight(colour=on_terminal())
+
+    def highlight(self, colour: bool) -> str:
+        """The sentence with its words marked, then the aspects with their scores."""
+        order = {aspect: number for number, aspect in enumerate(self.scores)}
+        marks: dict[tuple[int, int], list[str]] = {}
+        for aspect, words in self.words.items():
+            for word in words:
+                marks.setdefault((word.start - self.start, word.end - self.start), []).append(aspect)
+        parts, place = [], 0
+        for (start, end), aspects in sorted(marks.items()):
+            marked = self.text[start:end]
+            marked = paint(marked, order[aspects[0]]) if colour else f"[{marked}: {', '.join(aspects)}]"
+            parts += [self.text[place:start], marked]
+            place = end
+        sentence = "".join([*parts, self.text[place:]])
+        found = [f"{aspect} {self.scores[aspect]:.2f}" for aspect in self.aspects]
+        named = [paint(text, order[a]) for text, a in zip(found, self.aspects, strict=True)] if colour else found
+        return f"{sentence}  → {', '.join(named) or 'none'}"
+
+
+@dataclass(frozen=True)
+class Review:
+    """A text of several sentences. An aspect is in it if it is in one of its sentences; its score is the highest."""
+
+    text: str
+    sentences: list[Detection]
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The highest score of each aspect in any sentence."""
+        names = self.sentences[0].scores if self.sentences else {}
+        return {name: max(sentence.scores[name] for sentence in self.sentences) for name in names}
+
+    @cached_property
+    def aspects(self) -> list[str]:
+        """The aspects found in any sentence, in the order of the examples."""
+        found = {aspect for sentence in self.sentences for aspect in sentence.aspects}
+        return [name for name in self.scores if name in found]
+
+    @cached_property
+    def words(self) -> dict[str, list[Word]]:
+        """The words that decided, with offsets into the whole text."""
+        return {
+            aspect: [word for sentence in self.sentences for word in sentence.words.get(aspect, [])]
+            for aspect in self.aspects
+        }
+
+    def __str__(self) -> str:
+        """A line a sentence, with its words marked."""
+        return "\n".join(map(str, self.sentences))
+
+
+def on_terminal() -> bool:
+    """Whether colours are wanted: stdout is a terminal, and NO_COLOR is not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def paint(text: str, number: int) -> str:
+    """The text in the colour of the aspect with this number, bold."""
+    return f"\x1b[1;{COLOURS[number % len(COLOURS)]}m{text}\x1b[0m"

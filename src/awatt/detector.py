@@ -1,0 +1,328 @@
+"""AspectDetector: aspects by example, found in every sentence, with scores and the words that decided."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.config import choose
+from awatt.detection.advice import Report, Suggestion, make_report, make_suggestions
+from awatt.detection.examples import Examples, Given, check_texts, read_targets
+from awatt.detection.found import Detection, Review
+from awatt.detection.rules import AUTO, MODES, Bools, Floats, Threshold, default_threshold, f1, resolve, shares, tune
+from awatt.detection.words import deciding_words, split_sentences
+from awatt.errors import AwattError
+from awatt.matcher import Adapted, Matcher
+
+PARAMETERS = ("threshold", "mode", "model", "classes")
+BUNDLED = Path(__file__).parent / "pretrained"
+CHUNK = 1024  # sentences that are computed at once: bounds the memory, whatever the number of texts
+
+_log = logging.getLogger(__name__)
+
+
+class AspectDetector:
+    """Finds the aspects that a sentence mentions, from a few example sentences of each.
+
+    threshold: "auto" (the model's own), a number from 0 to 1, or a dict of them by aspect. It can be given again
+        at every call, and changing it needs no fit.
+    mode: "acceptance" judges every aspect on its own, so that none may be found, and a score is a probability.
+        "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, cut at its static threshold for their
+        number. It picks relative to the other aspects, so it finds one even where there is none.
+    model: the folder of another model than the bundled one.
+    classes: names for the columns of an indicator matrix ``y``, or the order of the labels.
+    """
+
+    def __init__(
+        self,
+        threshold: Threshold = AUTO,
+        mode: str = "acceptance",
+        model: str | Path | None = None,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.threshold, self.mode, self.model, self.classes = threshold, mode, model, classes
+
+    @classmethod
+    def from_examples(cls, examples: Given, **parameters: Any) -> Self:
+        """A detector from ``{aspect: sentences}``, from records, or from a file with columns text and aspects."""
+        detector = cls(**parameters)
+        detector._learn(Examples.of(examples))
+        return detector
+
+    # -- what examples teach
+
+    def _learn(self, examples: Examples, classes: Sequence[Any] | None = None, indicators: bool = False) -> None:
+        self._set_state(examples, examples.aspects, examples.counts, self._adapt(examples), classes, indicators)
+
+    def _set_state(
+        self,
+        examples: Examples | None,
+        aspects: tuple[str, ...],
+        counts: npt.NDArray[np.int64],
+        adapted: Adapted | None,
+        classes: Sequence[Any] | None = None,
+        indicators: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self.examples_, self.aspects_, self.counts_, self.adapted_ = examples, aspects, counts, adapted
+        self.classes_ = np.array(aspects if classes is None else list(classes))
+        self.indicators_ = indicators
+        for aspect, count in zip(aspects, counts, strict=True):
+            if not count and not quiet:
+                _log.warning("aspect '%s' has no example and will never be found", aspect)
+
+    def _adapt(self, examples: Examples) -> Adapted | None:
+        """What the model keeps of the examples; of aspects without any it never hears."""
+        known = examples.counts > 0
+        if not known.any():
+            return None
+        matcher = self._matcher
+        names = [aspect for aspect, kept in zip(examples.aspects, known, strict=True) if kept]
+        return matcher.adapt(matcher.tokenize(examples.texts), examples.labels[:, known], names)
+
+    @property
+    def _matcher(self) -> Matcher:
+        return _load_matcher(Path(self.model) if self.model is not None else BUNDLED)
+
+    def _fitted(self) -> tuple[str, ...]:
+        if not hasattr(self, "aspects_"):
+            raise AwattError("this detector has no examples yet. Use AspectDetector.from_examples, or fit(X, y).")
+        return self.aspects_
+
+    def _examples(self) -> Examples:
+        self._fitted()
+        if self.examples_ is None:
+            raise AwattError("this detector was saved without its examples, which this needs. Save it with them.")
+        return self.examples_
+
+    def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
+        """Add an aspect."""
+        if aspect in self._fitted():
+            raise AwattError(f"there is an aspect '{aspect}' already. Use add_examples, or another name.")
+        self._learn(self._examples().extended(aspect, examples))
+        return self
+
+    def add_examples(self, aspect: str, examples: Sequence[str]) -> Self:
+        """Add examples of an aspect."""
+        choose(dict.fromkeys(self._fitted()), aspect, "aspect")
+        self._learn(self._examples().extended(aspect, examples))
+        return self
+
+    def remove_aspect(self, aspect: str) -> Self:
+        """Forget an aspect and the sentences that mentioned no other."""
+        choose(dict.fromkeys(self._fitted()), aspect, "aspect")
+        if len(self._fitted()) == 1:
+            raise AwattError(f"'{aspect}' is the only aspect. Add another one before it is removed.")
+        self._learn(self._examples().without(aspect))
+        return self
+
+    # -- detection
+
+    def detect(self, text: str, threshold: Threshold | None = None) -> Detection:
+        """What one sentence mentions."""
+        return self.detect_many([text], threshold)[0]
+
+    def detect_many(
+        self, texts: Iterable[str], threshold: Threshold | None = None, words: bool = True
+    ) -> list[Detection]:
+        """What each sentence mentions; without ``words`` it is faster."""
+        checked = check_texts(texts)
+        return self._detections(checked, [0] * len(checked), threshold, words)
+
+    def detect_review(self, text: str, threshold: Threshold | None = None) -> Review:
+        """What a text of several sentences mentions, sentence by sentence; offsets are those of the whole text."""
+        return self.detect_reviews([text], threshold)[0]
+
+    def detect_reviews(
+        self, texts: Iterable[str], threshold: Threshold | None = None, words: bool = True
+    ) -> list[Review]:
+        """What each text of several sentences mentions."""
+        reviews = check_texts(texts)
+        # A blank review has no sentence, but must have scores like any other.
+        parts = [list(split_sentences(text)) or [(0, text)] for text in reviews]
+        begins = [start for sentences in parts for start, _ in sentences]
+        found = iter(self._detections([text for part in parts for _, text in part], begins, threshold, words))
+        return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
+
+    def _detections(
+        self, texts: list[str], begins: list[int], threshold: Threshold | None, words: bool
+    ) -> list[Detection]:
+        aspects, cut = self._fitted(), self.thresholds(threshold)
+        found: list[Detection] = []
+        for first in range(0, len(texts), CHUNK):
+            chunk = texts[first : first + CHUNK]
+            scores = self._scores(chunk)
+            accepted = scores >= cut
+            for text, start, row, hits, weights in zip(
+                chunk,
+                begins[first : first + CHUNK],
+                scores.round(4).tolist(),
+                accepted,
+                self._weights(chunk, accepted) if words else [None] * len(chunk),
+                strict=True,
+            ):
+                names = [aspects[column] for column in np.flatnonzero(hits)]
+                decided: dict[str, list[Any]] = {}
+                if weights is not None and names:
+                    offsets = self._matcher.tokenizer.encode(text, add_special_tokens=False).offsets[: len(weights)]
+                    columns = self._known()[np.flatnonzero(hits)]
+                    for name, column in zip(names, columns, strict=True):
+                        decided[name] = deciding_words(text, offsets, weights[: len(offsets), column], start)
+                found.append(Detection(text, names, dict(zip(aspects, row, strict=True)), decided, start))
+        return found
+
+    def _known(self) -> npt.NDArray[np.int64]:
+        """The model's column of each aspect that has examples. (n_aspects,)"""
+        return np.cumsum(self.counts_ > 0) - 1
+
+    def _weights(self, texts: list[str], accepted: Bools) -> list[npt.NDArray[np.floating] | None]:
+        """The attention (n_tokens, n_known_aspects) of each text in which something was found."""
+        matcher, wanted = self._matcher, np.flatnonzero(accepted.any(1))
+        found: list[npt.NDArray[np.floating] | None] = [None] * len(texts)
+        if len(wanted) and self.adapted_ is not None:
+            sentences = matcher.tokenize([texts[number] for number in wanted])
+            weights = matcher.weights(self.adapted_, sentences)
+            for number, part in zip(wanted, np.split(weights, np.cumsum(sentences.lengths)[:-1]), strict=True):
+                found[number] = part
+        return found
+
+    def _scores(self, texts: Sequence[str]) -> Floats:
+        """(n_texts, n_aspects); a blank text mentions nothing, and an aspect without examples is never found."""
+        aspects = self._fitted()
+        scores = np.zeros((len(texts), len(aspects)))
+        filled = np.array([bool(text) and not text.isspace() for text in texts], dtype=bool)
+        if self.adapted_ is not None and filled.any():
+            matcher = self._matcher
+            sentences = matcher.tokenize([text for text in texts if text and not text.isspace()])
+            found = matcher.probabilities(self.adapted_, sentences)
+            scores[np.ix_(filled, self.counts_ > 0)] = shares(found) if self._mode() == "paper" else found
+        return scores
+
+    def _mode(self) -> str:
+        choose(dict.fromkeys(MODES), self.mode, "mode")
+        return self.mode
+
+    def thresholds(self, threshold: Threshold | None = None) -> Floats:
+        """The score from which each aspect counts as found. (n_aspects,)"""
+        aspects = self._fitted()
+        auto = default_threshold(int((self.counts_ > 0).sum())) if self._mode() == "paper" else self._matcher.threshold
+        # A score of 0 is no detection, not even at threshold 0: blank texts stay without aspects.
+        return np.maximum(resolve(self.threshold if threshold is None else threshold, aspects, auto), 1e-12)
+
+    # -- scikit-learn's contract, without importing it
+
+    def fit(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes)."""
+        texts = check_texts(X)
+        labels, classes, indicators = read_targets(y, self.classes)
+        if len(labels) != len(texts):
+            raise AwattError(f"X has {len(texts)} texts, but y has {len(labels)} rows. Give one row a text.")
+        if not labels.any():
+            raise AwattError("no text has a label, so there is nothing to learn. Give at least one text one label.")
+        self._learn(Examples.from_indicators(texts, labels, list(map(str, classes))), classes, indicators)
+        return self
+
+    def predict_proba(self, X: Iterable[str]) -> Floats:  # noqa: N803
+        """The score of every class, each on its own: (n_texts, n_classes), in the order of ``classes_``."""
+        texts = check_texts(X)
+        chunks = [self._scores(texts[first : first + CHUNK]) for first in range(0, len(texts), CHUNK)]
+        return np.concatenate(chunks) if chunks else np.zeros((0, len(self._fitted())))
+
+    def predict(self, X: Iterable[str], threshold: Threshold | None = None) -> Any:  # noqa: N803
+        """What ``fit`` was given: an indicator matrix (n_texts, n_classes), or a list of label lists."""
+        accepted = self.predict_proba(X) >= self.thresholds(threshold)
+        if self.indicators_:
+            return accepted.astype(np.int64)
+        names = self.classes_.tolist()
+        return [[names[column] for column in np.flatnonzero(row)] for row in accepted]
+
+    def score(self, X: Iterable[str], y: Any) -> float:  # noqa: N803
+        """F1 over all pairs of text and class, so that it is defined for any part of the data."""
+        texts = check_texts(X)
+        return f1(self._targets(y), self.predict_proba(texts) >= self.thresholds())
+
+    def tune_threshold(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803
+        """Set ``threshold`` to what gives the best F1 on these labelled texts, other ones than the examples.
+
+        An aspect with fewer than 5 of them takes the best common threshold.
+        """
+        auto = self.thresholds(AUTO)[0]
+        self.threshold = tune(self._targets(y), self.predict_proba(X), self._fitted(), float(auto))
+        return self
+
+    def _targets(self, y: Any) -> Bools:
+        self._fitted()
+        return read_targets(y, self.classes_.tolist())[0]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, as ``__init__`` took them."""
+        return {name: getattr(self, name) for name in PARAMETERS}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; nothing has to be learned again, unless it is the model."""
+        for name, value in parameters.items():
+            choose(dict.fromkeys(PARAMETERS), name, "parameter")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "aspects_")
+
+    def __sklearn_tags__(self) -> Any:
+        # No estimator_type: of a "classifier" scikit-learn refuses label lists, and takes two labels for yes and no.
+        utils = sys.modules["sklearn.utils"]
+        return utils.Tags(
+            estimator_type=None,
+            target_tags=utils.TargetTags(required=True, multi_output=True),
+            input_tags=utils.InputTags(one_d_array=True, two_d_array=False, string=True),
+        )
+
+    def __repr__(self) -> str:
+        default = AspectDetector().get_params()
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
+        return f"AspectDetector({', '.join(changed)})"
+
+    # -- advice
+
+    def report(self) -> Report:
+        """Which aspects are confusable, which examples look wrong, how good to expect it to be."""
+        return make_report(self, self._examples())
+
+    def suggest(self, texts: Iterable[str], k: int = 10) -> list[Suggestion]:
+        """Which of these unlabelled sentences to label next: those that it is unsure of, and no two alike."""
+        return make_suggestions(self, check_texts(texts), k)
+
+    # -- folders
+
+    def save_pretrained(self, folder: str | Path, examples: bool = True, overwrite: bool = False) -> Path:
+        """Save to a folder that needs nothing else. ``examples=False`` leaves the sentences out."""
+        from awatt.detection.folder import save
+
+        return save(self, Path(folder), examples, overwrite)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Self:
+        """What ``save_pretrained`` saved."""
+        from awatt.detection.folder import load
+
+        return load(cls, Path(folder))
+
+
+def _load_matcher(folder: Path) -> Matcher:
+    try:
+        return _cached_matcher(folder, (folder / "model.safetensors").stat().st_mtime_ns)
+    except FileNotFoundError:
+        raise AwattError(f"{folder} holds no model (model.safetensors is missing). Check the path.") from None
+
+
+@lru_cache(maxsize=4)
+def _cached_matcher(folder: Path, changed: int) -> Matcher:
+    """A model is read once a process, and again if its file has changed."""
+    return Matcher.load(folder)
