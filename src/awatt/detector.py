@@ -5,24 +5,23 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from awatt.config import choose
 from awatt.detection.advice import Report, Suggestion, make_report, make_suggestions
 from awatt.detection.examples import Examples, Given, check_texts, read_targets
 from awatt.detection.found import Detection, Review
-from awatt.detection.rules import AUTO, MODES, Bools, Floats, Threshold, default_threshold, f1, resolve, shares, tune
-from awatt.detection.words import deciding_words, split_sentences
+from awatt.detection.learned import Learned, load_matcher
+from awatt.detection.rules import AUTO, MODES, Bools, Floats, Threshold, default_threshold, f1, resolve, tune
+from awatt.detection.words import split_sentences
 from awatt.errors import AwattError
-from awatt.matcher import Adapted, Matcher
+from awatt.matcher import Matcher
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
-BUNDLED = Path(__file__).parent / "pretrained"
 CHUNK = 1024  # sentences that are computed at once: bounds the memory, whatever the number of texts
 
 _log = logging.getLogger(__name__)
@@ -59,66 +58,55 @@ class AspectDetector:
     # -- what examples teach
 
     def _learn(self, examples: Examples, classes: Sequence[Any] | None = None, indicators: bool = False) -> None:
-        self._set_state(examples, examples.aspects, examples.counts, self._adapt(examples), classes, indicators)
+        self._set_state(Learned.of(examples, self._matcher), examples, classes, indicators)
+        for aspect in compress(examples.aspects, examples.counts == 0):
+            _log.warning("aspect '%s' has no example and will never be found", aspect)
 
     def _set_state(
-        self,
-        examples: Examples | None,
-        aspects: tuple[str, ...],
-        counts: npt.NDArray[np.int64],
-        adapted: Adapted | None,
-        classes: Sequence[Any] | None = None,
-        indicators: bool = False,
-        quiet: bool = False,
+        self, learned: Learned, examples: Examples | None, classes: Sequence[Any] | None, indicators: bool
     ) -> None:
-        self.examples_, self.aspects_, self.counts_, self.adapted_ = examples, aspects, counts, adapted
-        self.classes_ = np.array(aspects if classes is None else list(classes))
-        self.indicators_ = indicators
-        for aspect, count in zip(aspects, counts, strict=True):
-            if not count and not quiet:
-                _log.warning("aspect '%s' has no example and will never be found", aspect)
-
-    def _adapt(self, examples: Examples) -> Adapted | None:
-        """What the model keeps of the examples; of aspects without any it never hears."""
-        known = examples.counts > 0
-        if not known.any():
-            return None
-        matcher = self._matcher
-        names = [aspect for aspect, kept in zip(examples.aspects, known, strict=True) if kept]
-        return matcher.adapt(matcher.tokenize(examples.texts), examples.labels[:, known], names)
+        self.learned_, self.examples_, self.indicators_ = learned, examples, indicators
+        self.classes_ = np.array(learned.aspects if classes is None else list(classes))
 
     @property
     def _matcher(self) -> Matcher:
-        return _load_matcher(Path(self.model) if self.model is not None else BUNDLED)
+        return load_matcher(self.model)
 
-    def _fitted(self) -> tuple[str, ...]:
-        if not hasattr(self, "aspects_"):
+    @property
+    def learned(self) -> Learned:
+        """What it knows of its aspects."""
+        if not hasattr(self, "learned_"):
             raise AwattError("this detector has no examples yet. Use AspectDetector.from_examples, or fit(X, y).")
-        return self.aspects_
+        return self.learned_
+
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """The names of the aspects."""
+        return self.learned.aspects
 
     def _examples(self) -> Examples:
-        self._fitted()
-        if self.examples_ is None:
+        if self.learned and self.examples_ is None:
             raise AwattError("this detector was saved without its examples, which this needs. Save it with them.")
+        assert self.examples_ is not None
         return self.examples_
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add an aspect."""
-        if aspect in self._fitted():
+        if aspect in self.aspects:
             raise AwattError(f"there is an aspect '{aspect}' already. Use add_examples, or another name.")
         self._learn(self._examples().extended(aspect, examples))
         return self
 
     def add_examples(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add examples of an aspect."""
-        choose(dict.fromkeys(self._fitted()), aspect, "aspect")
+        choose(dict.fromkeys(self.aspects), aspect, "aspect")
         self._learn(self._examples().extended(aspect, examples))
         return self
 
     def remove_aspect(self, aspect: str) -> Self:
         """Forget an aspect and the sentences that mentioned no other."""
-        choose(dict.fromkeys(self._fitted()), aspect, "aspect")
-        if len(self._fitted()) == 1:
+        choose(dict.fromkeys(self.aspects), aspect, "aspect")
+        if len(self.aspects) == 1:
             raise AwattError(f"'{aspect}' is the only aspect. Add another one before it is removed.")
         self._learn(self._examples().without(aspect))
         return self
@@ -154,56 +142,13 @@ class AspectDetector:
     def _detections(
         self, texts: list[str], begins: list[int], threshold: Threshold | None, words: bool
     ) -> list[Detection]:
-        aspects, cut = self._fitted(), self.thresholds(threshold)
-        found: list[Detection] = []
-        for first in range(0, len(texts), CHUNK):
-            chunk = texts[first : first + CHUNK]
-            scores = self._scores(chunk)
-            accepted = scores >= cut
-            for text, start, row, hits, weights in zip(
-                chunk,
-                begins[first : first + CHUNK],
-                scores.round(4).tolist(),
-                accepted,
-                self._weights(chunk, accepted) if words else [None] * len(chunk),
-                strict=True,
-            ):
-                names = [aspects[column] for column in np.flatnonzero(hits)]
-                decided: dict[str, list[Any]] = {}
-                if weights is not None and names:
-                    offsets = self._matcher.tokenizer.encode(text, add_special_tokens=False).offsets[: len(weights)]
-                    columns = self._known()[np.flatnonzero(hits)]
-                    for name, column in zip(names, columns, strict=True):
-                        decided[name] = deciding_words(text, offsets, weights[: len(offsets), column], start)
-                found.append(Detection(text, names, dict(zip(aspects, row, strict=True)), decided, start))
-        return found
-
-    def _known(self) -> npt.NDArray[np.int64]:
-        """The model's column of each aspect that has examples. (n_aspects,)"""
-        return np.cumsum(self.counts_ > 0) - 1
-
-    def _weights(self, texts: list[str], accepted: Bools) -> list[npt.NDArray[np.floating] | None]:
-        """The attention (n_tokens, n_known_aspects) of each text in which something was found."""
-        matcher, wanted = self._matcher, np.flatnonzero(accepted.any(1))
-        found: list[npt.NDArray[np.floating] | None] = [None] * len(texts)
-        if len(wanted) and self.adapted_ is not None:
-            sentences = matcher.tokenize([texts[number] for number in wanted])
-            weights = matcher.weights(self.adapted_, sentences)
-            for number, part in zip(wanted, np.split(weights, np.cumsum(sentences.lengths)[:-1]), strict=True):
-                found[number] = part
-        return found
-
-    def _scores(self, texts: Sequence[str]) -> Floats:
-        """(n_texts, n_aspects); a blank text mentions nothing, and an aspect without examples is never found."""
-        aspects = self._fitted()
-        scores = np.zeros((len(texts), len(aspects)))
-        filled = np.array([bool(text) and not text.isspace() for text in texts], dtype=bool)
-        if self.adapted_ is not None and filled.any():
-            matcher = self._matcher
-            sentences = matcher.tokenize([text for text in texts if text and not text.isspace()])
-            found = matcher.probabilities(self.adapted_, sentences)
-            scores[np.ix_(filled, self.counts_ > 0)] = shares(found) if self._mode() == "paper" else found
-        return scores
+        learned, cut, mode = self.learned, self.thresholds(threshold), self._mode()
+        chunks = (slice(first, first + CHUNK) for first in range(0, len(texts), CHUNK))
+        return [
+            found
+            for chunk in chunks
+            for found in learned.detections(self._matcher, texts[chunk], begins[chunk], mode, cut, words)
+        ]
 
     def _mode(self) -> str:
         choose(dict.fromkeys(MODES), self.mode, "mode")
@@ -211,10 +156,10 @@ class AspectDetector:
 
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
         """The score from which each aspect counts as found. (n_aspects,)"""
-        aspects = self._fitted()
-        auto = default_threshold(int((self.counts_ > 0).sum())) if self._mode() == "paper" else self._matcher.threshold
-        # A score of 0 is no detection, not even at threshold 0: blank texts stay without aspects.
-        return np.maximum(resolve(self.threshold if threshold is None else threshold, aspects, auto), 1e-12)
+        known = int(self.learned.known.sum())
+        auto = default_threshold(known) if self._mode() == "paper" else self._matcher.threshold
+        wanted = resolve(self.threshold if threshold is None else threshold, self.aspects, auto)
+        return np.maximum(wanted, 1e-12)  # a score of 0 is no detection, whatever the threshold: blank texts have it
 
     # -- scikit-learn's contract, without importing it
 
@@ -232,8 +177,9 @@ class AspectDetector:
     def predict_proba(self, X: Iterable[str]) -> Floats:  # noqa: N803
         """The score of every class, each on its own: (n_texts, n_classes), in the order of ``classes_``."""
         texts = check_texts(X)
-        chunks = [self._scores(texts[first : first + CHUNK]) for first in range(0, len(texts), CHUNK)]
-        return np.concatenate(chunks) if chunks else np.zeros((0, len(self._fitted())))
+        learned, mode, matcher = self.learned, self._mode(), self._matcher
+        parts = [texts[first : first + CHUNK] for first in range(0, len(texts), CHUNK)]
+        return np.concatenate([np.zeros((0, len(learned.aspects)))] + [learned.scores(matcher, p, mode) for p in parts])
 
     def predict(self, X: Iterable[str], threshold: Threshold | None = None) -> Any:  # noqa: N803
         """What ``fit`` was given: an indicator matrix (n_texts, n_classes), or a list of label lists."""
@@ -245,20 +191,19 @@ class AspectDetector:
 
     def score(self, X: Iterable[str], y: Any) -> float:  # noqa: N803
         """F1 over all pairs of text and class, so that it is defined for any part of the data."""
-        texts = check_texts(X)
-        return f1(self._targets(y), self.predict_proba(texts) >= self.thresholds())
+        found = self.predict_proba(X) >= self.thresholds()
+        return f1(self._targets(y), found)
 
     def tune_threshold(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803
         """Set ``threshold`` to what gives the best F1 on these labelled texts, other ones than the examples.
 
         An aspect with fewer than 5 of them takes the best common threshold.
         """
-        auto = self.thresholds(AUTO)[0]
-        self.threshold = tune(self._targets(y), self.predict_proba(X), self._fitted(), float(auto))
+        scores, auto = self.predict_proba(X), float(self.thresholds(AUTO)[0])
+        self.threshold = tune(self._targets(y), scores, self.aspects, auto)
         return self
 
     def _targets(self, y: Any) -> Bools:
-        self._fitted()
         return read_targets(y, self.classes_.tolist())[0]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -273,7 +218,7 @@ class AspectDetector:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "aspects_")
+        return hasattr(self, "learned_")
 
     def __sklearn_tags__(self) -> Any:
         # No estimator_type: of a "classifier" scikit-learn refuses label lists, and takes two labels for yes and no.
@@ -313,16 +258,3 @@ class AspectDetector:
         from awatt.detection.folder import load
 
         return load(cls, Path(folder))
-
-
-def _load_matcher(folder: Path) -> Matcher:
-    try:
-        return _cached_matcher(folder, (folder / "model.safetensors").stat().st_mtime_ns)
-    except FileNotFoundError:
-        raise AwattError(f"{folder} holds no model (model.safetensors is missing). Check the path.") from None
-
-
-@lru_cache(maxsize=4)
-def _cached_matcher(folder: Path, changed: int) -> Matcher:
-    """A model is read once a process, and again if its file has changed."""
-    return Matcher.load(folder)

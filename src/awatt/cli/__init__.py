@@ -5,12 +5,15 @@ Exit codes: 0 fine, 1 a fault of the machine (disk, memory), 2 usage or bad inpu
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import data, demo, registry, reproduce, research
+from awatt.cli import data, demo, detect, explain, registry, reproduce, research
 from awatt.errors import AwattError
 
 app = typer.Typer(
@@ -20,8 +23,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(data.app, name="data")
+app.command("detect")(detect.detect)
+app.command("explain")(explain.explain)
+app.command("report")(explain.report)
 app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
 app.command("train")(research.train)
 app.command("evaluate")(research.evaluate)
 app.command("models")(registry.models)
@@ -55,10 +61,24 @@ def _say(message: str) -> None:
     typer.echo(f"awatt: {' '.join(message.splitlines())}", err=True)
 
 
+def _is_full(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
+def _drop_output() -> None:
+    """What stdout still holds cannot be written: without this the interpreter would try, and complain, once more."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command; a fault that a person can mend is one line, never a traceback."""
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()  # a full disk speaks here, not after the last line of the program
     except _UsageError as error:
         error.show()
         code = error.exit_code
@@ -66,10 +86,15 @@ def main() -> None:
         code = 130
     except AwattError as error:
         _say(str(error))
-        code = 2
+        code = 1 if _is_full(error.__cause__) else 2
+        _drop_output()
+    except BrokenPipeError:  # the reader of stdout has seen enough
+        code = 0
+        _drop_output()
     except (OSError, MemoryError) as error:
         _say(str(error) or "out of memory.")
         code = 1
+        _drop_output()
     if code == 130:
         _say("interrupted.")
     sys.exit(code if isinstance(code, int) else 0)

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
 
+SHOWN = 4  # sentences of each domain that are printed
+
 
 def demo(
-    n_way: Annotated[int, typer.Option(min=1, help="Aspects of the episode.")] = 4,
-    n_shot: Annotated[int, typer.Option(min=1, help="Examples an aspect.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Which episode to draw.")] = 5,
+    n_shot: Annotated[int, typer.Option(min=1, help="Examples an aspect.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Which sentences become the examples.")] = 5,
 ) -> None:
-    """Draw an episode from the bundled sample and print it: examples of each aspect, and what is to be found."""
-    from rich.console import Console
+    """Learn from a few sentences of the bundled sample, detect in all others, and count how many are right."""
+    import numpy as np
 
-    from awatt.data.corpus import load_sample
-    from awatt.data.sampler import EpisodeSampler, EpisodeShape
+    from awatt.cli.drawing import count_chart
+    from awatt.detection.rules import f1
+    from awatt.detection.sample import detect_sample
 
-    corpus = load_sample()
-    episode = EpisodeSampler(corpus, EpisodeShape(n_way, n_shot, 2, none_rate=0.2), seed).batch(0, 1)[0]
-    console = Console(highlight=False)
-    colours = ("cyan", "yellow", "magenta", "green", "blue", "red")
-    styles = [colours[slot % len(colours)] for slot in range(n_way)]
-    names = [corpus.aspects[aspect] for aspect in episode.aspects]
-    console.print(f"{len(corpus.sentences)} sentences, {len(corpus.aspects)} aspects. One episode:\n")
-    for name, style, support in zip(names, styles, episode.support, strict=True):
-        console.print(f"[bold {style}]{name}[/]")
-        for sentence in support:
-            console.print(f"  {corpus.sentences[sentence]}", markup=False)
-    console.print("\n[bold]To be found[/]")
-    for sentence, target in zip(episode.query, episode.targets, strict=True):
-        found = [f"[{style}]{name}[/]" for name, style, hit in zip(names, styles, target, strict=True) if hit]
-        console.print(f"  {corpus.sentences[sentence]}", markup=False, end="  ")
-        console.print(" ".join(found) or "[dim]none[/]")
+    began = time.perf_counter()
+    results = detect_sample(n_shot, seed)
+    seconds = time.perf_counter() - began
+    for result in results:
+        count = len(result.detections)
+        typer.echo(f"{result.domain}: {len(result.aspects)} aspects, {n_shot} examples each, {count} other sentences")
+        for detection, truth in list(zip(result.detections, result.truth, strict=True))[:SHOWN]:
+            wanted = [aspect for aspect, mentioned in zip(result.aspects, truth, strict=True) if mentioned]
+            note = "" if detection.aspects == wanted else f"  (a person says: {', '.join(wanted) or 'none'})"
+            typer.echo(f"  {detection}{note}")
+        counts = dict(zip(result.aspects, result.found.sum(0).tolist(), strict=True))
+        for line in count_chart(counts, int((~result.found.any(1)).sum()), count):
+            typer.echo(f"  {line}")
+        typer.echo()
+    right = sum(int((result.truth == result.found).all(1).sum()) for result in results)
+    total = sum(len(result.detections) for result in results)
+    truth = np.concatenate([result.truth.ravel() for result in results])
+    found = np.concatenate([result.found.ravel() for result in results])
+    typer.echo(f"{right} of {total} sentences exactly as a person marked them, F1 {f1(truth, found):.2f}.")
+    typer.echo(f"{seconds:.1f} s for everything, loading the model too.", err=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from awatt.data.formats import shown
 from awatt.detection.examples import Examples
+from awatt.detection.learned import Learned
 from awatt.detection.rules import Bools, Floats, f1
 from awatt.errors import AwattError
 
@@ -99,8 +100,8 @@ def make_report(detector: AspectDetector, examples: Examples) -> Report:
     if len(examples.texts) < 2:
         raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
     groups = min(len(examples.texts), FOLDS)
-    scores = _left_out_scores(detector, examples, groups)
     cut = detector.thresholds()
+    scores = _left_out_scores(detector, examples, groups)
     found = scores >= cut
     checkable = examples.labels & (examples.counts >= 2)  # an only example has nothing to be judged by
     judged = np.asarray(~(examples.labels & ~checkable).any(1))
@@ -121,12 +122,10 @@ def _left_out_scores(detector: AspectDetector, examples: Examples, groups: int) 
     """The scores of each example by what the other groups teach. (n_examples, n_aspects)"""
     scores = np.zeros(examples.labels.shape)
     group_of = np.arange(len(examples.texts)) % groups
-    other = type(detector)(**detector.get_params())
     for group in range(groups):
         out = group_of == group
-        rest = examples.take(~out)
-        other._set_state(rest, rest.aspects, rest.counts, other._adapt(rest), quiet=True)
-        scores[out] = other._scores(examples.take(out).texts)
+        learned = Learned.of(examples.take(~out), detector._matcher)
+        scores[out] = learned.scores(detector._matcher, examples.take(out).texts, detector.mode)
     return scores
 
 
@@ -204,7 +203,7 @@ def make_suggestions(detector: AspectDetector, texts: list[str], k: int) -> list
         if texts[number].strip() and texts[number].strip() not in known
     ]
     chosen = _different(numbers[:CANDIDATES], texts, distance.min(1), k)
-    aspects = detector.aspects_
+    aspects = detector.aspects
     return [
         Suggestion(texts[number], number, aspects[column], round(float(scores[number, column]), 4))
         for number in chosen

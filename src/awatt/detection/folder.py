@@ -19,6 +19,7 @@ from awatt import __version__
 from awatt.data.formats import reason
 from awatt.data.writer import RecordWriter
 from awatt.detection.examples import Examples
+from awatt.detection.learned import BUNDLED, Learned
 from awatt.errors import AwattError
 from awatt.matcher import Adapted
 
@@ -35,7 +36,6 @@ Kind = TypeVar("Kind", bound="AspectDetector")
 
 def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool) -> Path:
     """Write the folder whole or not at all."""
-    detector._fitted()
     if folder.exists() and not (overwrite and (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir())))):
         advice = "Give overwrite=True to replace a saved detector" if is_saved(folder) else "Choose another folder"
         raise AwattError(f"{folder}: there is something already. {advice}.")
@@ -64,12 +64,11 @@ def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool
 def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
     from safetensors.numpy import save_file
 
-    from awatt.detector import BUNDLED
-
+    learned = detector.learned
     model = Path(detector.model) if detector.model is not None else BUNDLED
     for name in MODEL_FILES:
         shutil.copyfile(model / name, folder / name)
-    arrays = {} if detector.adapted_ is None else detector.adapted_.arrays
+    arrays = {} if learned.adapted is None else learned.adapted.arrays
     save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / ASPECTS)
     if examples:
         with RecordWriter(folder / EXAMPLES) as writer:
@@ -79,10 +78,10 @@ def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
     config["detector"] = {
         "format_version": FORMAT,
         "awatt_version": __version__,
-        "aspects": list(detector.aspects_),
+        "aspects": list(learned.aspects),
         "classes": detector.classes_.tolist(),
         "indicators": detector.indicators_,
-        "examples": detector.counts_.tolist(),
+        "examples": learned.counts.tolist(),
         "threshold": detector.threshold,
         "mode": detector.mode,
         "sha256": {path.name: _sha256(path) for path in sorted(folder.iterdir())},
@@ -92,8 +91,9 @@ def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
 
 
 def _card(detector: AspectDetector, examples: bool) -> str:
+    learned = detector.learned
     kept = f"its examples are in `{EXAMPLES}`" if examples else "its examples were left out"
-    rows = [f"| {aspect} | {count} |" for aspect, count in zip(detector.aspects_, detector.counts_, strict=True)]
+    rows = [f"| {aspect} | {count} |" for aspect, count in zip(learned.aspects, learned.counts, strict=True)]
     return "\n".join(
         [
             "# Aspect detector",
@@ -146,14 +146,9 @@ def load(kind: type[Kind], folder: Path) -> Kind:
         stored = Examples.read(path)
         examples = Examples.from_pairs(stored.pairs(), saved["aspects"])
     arrays = load_file(folder / ASPECTS)
-    detector._set_state(
-        examples,
-        tuple(saved["aspects"]),
-        np.array(saved["examples"], dtype=np.int64),
-        Adapted(arrays) if arrays else None,
-        saved["classes"],
-        saved["indicators"],
-    )
+    counts = np.array(saved["examples"], dtype=np.int64)
+    learned = Learned(tuple(saved["aspects"]), counts, Adapted(arrays) if arrays else None)
+    detector._set_state(learned, examples, saved["classes"], saved["indicators"])
     return detector
 
 

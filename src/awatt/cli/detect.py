@@ -1,0 +1,126 @@
+"""``awatt detect``: the aspects of every row of a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from awatt.cli.options import AspectsColumn, ExamplesFile, Mode, ModelFolder, TextColumn, Thresholds, open_detector
+
+if TYPE_CHECKING:
+    from awatt.detection.bulk import Summary
+
+
+def detect(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or text, also .gz; - is stdin.")
+    ],
+    examples: ExamplesFile = None,
+    model: ModelFolder = None,
+    out: Annotated[str, typer.Option("--out", help="File to write, in the format of its suffix; - is stdout.")] = "-",
+    text_column: TextColumn = "text",
+    aspects_column: AspectsColumn = "aspects",
+    examples_text_column: Annotated[str, typer.Option(help="Column of the examples that holds the text.")] = "text",
+    threshold: Thresholds = None,
+    mode: Mode | None = None,
+    reviews: Annotated[bool, typer.Option("--reviews", help="Rows are whole reviews: split them.")] = False,
+    words: Annotated[bool, typer.Option("--words", help="Add the words that decided, with offsets.")] = False,
+    prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = "",
+    input_format: Annotated[str | None, typer.Option("--format", help="Format of FILE, whatever its suffix.")] = None,
+    out_format: Annotated[str | None, typer.Option(help="Format of --out, whatever its suffix.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON, on stdout if --out is a file.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no summary.")] = False,
+) -> None:
+    """Find the aspects of every row. The input's columns are kept; aspects and the score of every aspect are added.
+
+    Rows that cannot be read are listed and left out, and the exit code is 3.
+    """
+    from awatt.detection.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
+
+    detector = open_detector(examples, model, threshold, mode, examples_text_column, aspects_column)
+    config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
+    began = time.monotonic()
+    show = not quiet and sys.stderr.isatty()
+    try:
+        with _Progress(estimate_rows(source, input_format) if show else None, show) as progress:
+            summary = detect_file(
+                detector, source, out, config, overwrite=overwrite, resume=resume, on_batch=progress.update
+            )
+    except AlreadyCompleteError as note:
+        typer.echo(f"awatt: {note}", err=True)
+        return
+    seconds = time.monotonic() - began
+    for fault in summary.faults:
+        typer.echo(f"awatt: {' '.join(fault.splitlines())}", err=True)
+    if summary.n_faults > len(summary.faults):
+        typer.echo(f"awatt: and {summary.n_faults - len(summary.faults):,} more rows that cannot be read", err=True)
+    if as_json:
+        typer.echo(json.dumps(_as_dict(summary, seconds), ensure_ascii=False), err=out == "-")
+    elif not quiet:
+        _print_summary(summary, seconds, "reviews" if reviews else "sentences")
+    if summary.n_faults:
+        raise typer.Exit(3)
+
+
+def _as_dict(summary: Summary, seconds: float) -> dict[str, object]:
+    return {
+        "rows": summary.rows,
+        "aspects": summary.aspects,
+        "none": summary.none,
+        "failed": summary.n_faults,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _print_summary(summary: Summary, seconds: float, unit: str) -> None:
+    from awatt.cli.drawing import count_chart
+
+    failed = f", {summary.n_faults:,} rows left out" if summary.n_faults else ""
+    typer.echo(f"{summary.rows:,} {unit} in {seconds:.1f} s{failed}", err=True)
+    for line in count_chart(summary.aspects, summary.none, summary.rows):
+        typer.echo(line, err=True)
+
+
+class _Progress:
+    """A bar with rows, speed and time left on stderr, if it is a terminal."""
+
+    def __init__(self, total: int | None, show: bool) -> None:
+        self.total, self.show, self.first = total, show, -1
+
+    def __enter__(self) -> _Progress:
+        if self.show:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self.bar: Any = Progress(
+                BarColumn(),
+                TextColumn("{task.completed:,.0f} rows, {task.fields[rate]:,.0f}/s"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.task = self.bar.add_task("", total=self.total, rate=0.0)
+            self.bar.start()
+        return self
+
+    def update(self, summary: Summary) -> None:
+        """A batch is done."""
+        if not self.show:
+            return
+        if self.first < 0:  # a resumed run begins with many rows, which say nothing of its speed
+            self.first, self.began = summary.rows, time.monotonic()
+        rate = (summary.rows - self.first) / max(time.monotonic() - self.began, 1e-3)
+        total = None if self.total is None else max(self.total, summary.rows)
+        self.bar.update(self.task, completed=summary.rows, total=total, rate=rate)
+
+    def __exit__(self, *_: object) -> None:
+        if self.show:
+            self.bar.stop()

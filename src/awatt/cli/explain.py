@@ -1,0 +1,92 @@
+"""``awatt explain`` and ``awatt report``: why an aspect was found, and how good the examples are."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from awatt.cli.options import (
+    AsJson,
+    AspectsColumn,
+    ExamplesFile,
+    Mode,
+    ModelFolder,
+    TextColumn,
+    Thresholds,
+    open_detector,
+)
+
+if TYPE_CHECKING:
+    from awatt.detection.found import Detection, Review
+    from awatt.detector import AspectDetector
+
+
+def explain(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence or a whole review; - is stdin.")],
+    examples: ExamplesFile = None,
+    model: ModelFolder = None,
+    threshold: Thresholds = None,
+    mode: Mode | None = None,
+    text_column: TextColumn = "text",
+    aspects_column: AspectsColumn = "aspects",
+    as_json: AsJson = False,
+) -> None:
+    """Show the words that decided and the score of every aspect."""
+    detector = open_detector(examples, model, threshold, mode, text_column, aspects_column)
+    review = detector.detect_review(_read_stdin() if text == "-" else text)
+    if as_json:
+        typer.echo(json.dumps(_as_dict(review), ensure_ascii=False, indent=1))
+        return
+    typer.echo(str(review))
+    typer.echo()
+    _print_scores(detector, review)
+
+
+def _read_stdin() -> str:
+    from awatt.errors import AwattError
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AwattError(f"stdin is not UTF-8 (byte {error.start + 1}). Convert it first.") from None
+
+
+def _print_scores(detector: AspectDetector, review: Review) -> None:
+    from awatt.cli.drawing import bar
+
+    width = max(map(len, review.scores))
+    cuts = dict(zip(detector.aspects, detector.thresholds().tolist(), strict=True))
+    for aspect, score in sorted(review.scores.items(), key=lambda item: -item[1]):
+        words = ", ".join(f"{word.text} {word.weight:.2f}" for word in review.words.get(aspect, []))
+        sign = "≥" if aspect in review.aspects else "<"
+        typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cuts[aspect]:.2f}  {words}".rstrip())
+    weak = [aspect for aspect, count in zip(detector.aspects, detector.learned.counts, strict=True) if count == 1]
+    if weak:
+        typer.echo(f"awatt: only 1 example of {', '.join(weak)}: weak. Add some, 5 are a good number.", err=True)
+
+
+def _as_dict(review: Review) -> dict[str, object]:
+    def found(part: Detection | Review) -> dict[str, object]:
+        words = {aspect: [dataclasses.asdict(word) for word in each] for aspect, each in part.words.items()}
+        return {"text": part.text, "aspects": part.aspects, "scores": part.scores, "words": words}
+
+    sentences = [{**found(part), "start": part.start, "end": part.end} for part in review.sentences]
+    return {**found(review), "sentences": sentences}
+
+
+def report(
+    examples: ExamplesFile = None,
+    model: ModelFolder = None,
+    threshold: Thresholds = None,
+    mode: Mode | None = None,
+    text_column: TextColumn = "text",
+    aspects_column: AspectsColumn = "aspects",
+    as_json: AsJson = False,
+) -> None:
+    """Judge every example by the others: how good to expect it to be, confusable aspects, wrong-looking examples."""
+    made = open_detector(examples, model, threshold, mode, text_column, aspects_column).report()
+    typer.echo(json.dumps(dataclasses.asdict(made), ensure_ascii=False, indent=1) if as_json else str(made))

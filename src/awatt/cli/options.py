@@ -1,0 +1,78 @@
+"""Options that several commands share, and the detector that they describe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from awatt.errors import AwattError
+
+if TYPE_CHECKING:
+    from awatt.detector import AspectDetector
+
+ExamplesFile = Annotated[
+    Path | None,
+    typer.Option("--examples", metavar="FILE", help="Examples: JSONL, CSV, TSV or Parquet with text and aspects."),
+]
+ModelFolder = Annotated[
+    Path | None, typer.Option("--model", metavar="FOLDER", help="A saved detector, instead of --examples.")
+]
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option("--threshold", metavar="X", help="auto, a number from 0 to 1, or ASPECT=NUMBER, repeatedly."),
+]
+Mode = Annotated[str, typer.Option("--mode", help="acceptance (may find none) or paper (relative to the others).")]
+TextColumn = Annotated[str, typer.Option("--text-column", help="Column that holds the text.")]
+AspectsColumn = Annotated[str, typer.Option("--aspects-column", help="Column of the examples that holds the aspects.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def open_detector(
+    examples: Path | None,
+    model: Path | None,
+    threshold: list[str] | None = None,
+    mode: str | None = None,
+    text_column: str = "text",
+    aspects_column: str = "aspects",
+) -> AspectDetector:
+    """The detector of ``--examples`` or ``--model``."""
+    from awatt.detection.examples import Examples
+    from awatt.detector import AspectDetector
+
+    if (examples is None) == (model is None):
+        found = "neither" if examples is None else "both"
+        raise AwattError(f"found {found} of --examples and --model. Give one: --examples aspects.jsonl, say.")
+    if model is not None:
+        detector = AspectDetector.from_pretrained(model)
+    else:
+        assert examples is not None
+        detector = AspectDetector()
+        detector._learn(Examples.read(examples, text_column, aspects_column))
+    if threshold:
+        detector.set_params(threshold=parse_thresholds(threshold))
+    if mode is not None:
+        detector.set_params(mode=mode)
+    detector.thresholds()  # says now, not after the first row, what is wrong with them
+    return detector
+
+
+def parse_thresholds(items: list[str]) -> str | float | dict[str, float]:
+    """``["0.5"]`` -> 0.5, ``["auto"]`` -> "auto", ``["food=0.6", "price=0.3"]`` -> a dict."""
+    if len(items) == 1 and "=" not in items[0]:
+        return items[0] if items[0] == "auto" else _number(items[0])
+    named = {}
+    for item in items:
+        aspect, equals, value = item.rpartition("=")
+        if not equals:
+            raise AwattError(f"--threshold is given {len(items)} times, then each needs ASPECT=NUMBER; found {item!r}.")
+        named[aspect] = _number(value)
+    return named
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise AwattError(f"--threshold is {text!r}, but auto, a number or ASPECT=NUMBER is needed.") from None
