@@ -28,12 +28,21 @@ def test_the_installed_command_prints_its_version(run_script: Run) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ((), ["data", "demo", "--version"]),
+        ((), ["detect", "explain", "report", "data", "demo", "--version"]),
         (("data",), ["build", "stats", "check"]),
         (("data", "build"), ["YELP_DIR", "--fewasp", "--out", "--seed"]),
         (("data", "stats"), ["DIR", "--json", "--episodes", "--n-way", "--n-shot", "--n-query", "--seed"]),
         (("data", "check"), ["FILE", "--text-column", "--aspects-column"]),
-        (("demo",), ["--n-way", "--n-shot", "--seed"]),
+        (("demo",), ["--n-shot", "--seed"]),
+        (
+            ("detect",),
+            [
+                *("FILE", "--examples", "--model", "--out", "--text-column", "--threshold", "--mode", "--reviews"),
+                *("--words", "--prefix", "--format", "--resume", "--overwrite", "--json", "--quiet"),
+            ],
+        ),
+        (("explain",), ["TEXT", "--examples", "--model", "--threshold", "--json"]),
+        (("report",), ["--examples", "--model", "--threshold", "--json"]),
     ],
 )
 def test_help_names_every_part(run: Run, command: tuple[str, ...], words: list[str]) -> None:
@@ -164,16 +173,18 @@ def test_a_reader_that_has_had_enough_gets_no_traceback(script: Path) -> None:
     assert process.wait(timeout=30) in (0, 1)
 
 
-def test_the_demo_prints_an_episode(run: Run) -> None:
-    code, out, err = run("demo", "--n-way", 3, "--n-shot", 2)
-    assert (code, err) == (0, "")
-    assert "To be found" in out
-    assert run("demo", "--n-way", 3, "--n-shot", 2).out == out
-    assert run("demo", "--n-way", 3, "--n-shot", 2, "--seed", 6).out != out
+def test_the_demo_detects_in_the_sample(run: Run) -> None:
+    code, out, err = run("demo", "--n-shot", 2)
+    assert code == 0
+    assert [domain for domain in ("restaurant: 6 aspects", "hotel: 6", "laptop: 5") if domain not in out] == []
+    assert "sentences exactly as a person marked them" in out
+    assert err.endswith("s for everything, loading the model too.\n")
+    assert run("demo", "--n-shot", 2).out == out
+    assert run("demo", "--n-shot", 2, "--seed", 6).out != out
 
 
 def test_a_demo_that_asks_for_too_much_says_so(run: Run) -> None:
-    code, out, err = run("demo", "--n-way", 1000)
+    code, out, err = run("demo", "--n-shot", 1000)
     assert (code, out) == (2, "")
-    assert err.startswith("awatt: the sample split has ")
-    assert err.endswith("Add aspects or lower --n-way.\n")
+    assert err.startswith("awatt: aspect '")
+    assert err.endswith("but --n-shot 1000 needs more than that. Lower it.\n")

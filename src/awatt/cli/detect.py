@@ -83,7 +83,7 @@ def _as_dict(summary: Summary, seconds: float) -> dict[str, object]:
 def _print_summary(summary: Summary, seconds: float, unit: str) -> None:
     from awatt.cli.drawing import count_chart
 
-    failed = f", {summary.n_faults:,} rows left out" if summary.n_faults else ""
+    failed = f", {summary.n_faults:,} {'row' if summary.n_faults == 1 else 'rows'} left out" if summary.n_faults else ""
     typer.echo(f"{summary.rows:,} {unit} in {seconds:.1f} s{failed}", err=True)
     for line in count_chart(summary.aspects, summary.none, summary.rows):
         typer.echo(line, err=True)

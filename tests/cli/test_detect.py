@@ -1,0 +1,339 @@
+"""awatt detect: a file in, a file out, whatever happens on the way."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from awatt import AspectDetector
+from awatt.data.records import read_records
+from awatt.data.writer import RecordWriter
+from awatt.detection import bulk
+
+Run = Callable[..., Any]
+EXAMPLES = [
+    ("the pizza was delicious", ["food"]),
+    ("tasty soup, delicious pizza", ["food"]),
+    ("the waiter was rude", ["staff"]),
+    ("a rude waitress", ["staff"]),
+    ("the parking lot was full", ["parking"]),
+]
+TEXTS = ["The pizza was delicious!", "the parking lot was full", "", "😀", 'the "waiter", was\nrude', "zxqv"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with examples and reviews, in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    with RecordWriter("aspects.jsonl") as writer:
+        writer.write([{"text": text, "aspects": aspects} for text, aspects in EXAMPLES])
+    with RecordWriter("reviews.csv") as writer:
+        writer.write([{"id": number, "text": text, "stars": 5} for number, text in enumerate(TEXTS)])
+    return tmp_path
+
+
+def read_rows(path: str) -> list[dict[str, Any]]:
+    return [{"text": r.text, "aspects": list(r.aspects), **r.fields} for batch in read_records(path) for r in batch]
+
+
+def test_csv_to_jsonl(run: Run) -> None:
+    code, out, err = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl")
+    assert (code, out) == (0, "")
+    assert err.startswith("6 sentences in ")
+    assert "none " in err
+    rows = read_rows("found.jsonl")
+    found = AspectDetector.from_examples("aspects.jsonl").detect_many(TEXTS)
+    assert [row["text"] for row in rows] == TEXTS
+    assert [row["id"] for row in rows] == list("012345")
+    assert [row["aspects"] for row in rows] == [each.aspects for each in found]
+    assert [row["scores"] for row in rows] == [each.scores for each in found]
+    assert "words" not in rows[0]
+    assert rows[1]["aspects"] == ["parking"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "csv.gz", "parquet.gz", "jsonl.gz"])
+def test_every_format_holds_the_same(run: Run, suffix: str) -> None:
+    run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--words")
+    assert run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", f"found.{suffix}", "--words").code == 0
+    for row, wanted in zip(read_rows(f"found.{suffix}"), read_rows("found.jsonl"), strict=True):
+        assert (row["text"], row["aspects"]) == (wanted["text"], wanted["aspects"])
+        if suffix != "jsonl.gz":
+            scores = {name[len("score_") :]: float(value) for name, value in row.items() if name.startswith("score_")}
+            assert scores == wanted["scores"]
+            assert json.loads(row["words"]) == wanted["words"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "tsv", "parquet", "txt"])
+def test_every_format_is_read(run: Run, suffix: str) -> None:
+    rows = [{"text": text} for text in TEXTS if text and "\n" not in text]
+    with RecordWriter(f"in.{suffix}") as writer:
+        writer.write(rows)
+    assert run("detect", f"in.{suffix}", "--examples", "aspects.jsonl", "--out", "found.jsonl").code == 0
+    assert [row["text"] for row in read_rows("found.jsonl")] == [row["text"] for row in rows]
+
+
+def test_words_have_offsets_into_the_text(run: Run) -> None:
+    run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--words", "--threshold", 0)
+    for row in read_rows("found.jsonl"):
+        assert bool(row["words"]) == bool(row["text"])
+        assert all(row["text"][word["start"] : word["end"]] == word["word"] for word in row["words"])
+
+
+def test_whole_reviews(run: Run) -> None:
+    text = "The pizza was delicious! The parking lot was full."
+    with RecordWriter("in.jsonl") as writer:
+        writer.write([{"text": text}, {"text": ""}])
+    code, _, err = run(
+        "detect", "in.jsonl", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--reviews", "--words"
+    )
+    assert code == 0
+    assert err.startswith("2 reviews in ")
+    first, second = read_rows("found.jsonl")
+    assert first["aspects"] == ["food", "parking"]
+    assert [text[part["start"] : part["end"]] for part in first["sentences"]] == [text[:24], text[25:]]
+    assert all(text[word["start"] : word["end"]] == word["word"] for word in first["words"])
+    assert second["aspects"] == []
+
+
+def test_stdin_to_stdout(script: Path) -> None:
+    command = [script, "detect", "-", "--format", "txt", "--examples", "aspects.jsonl", "--quiet"]
+    done = subprocess.run(command, input="the parking lot was full\n😀\n", capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["text"], row["aspects"]) for row in rows] == [("the parking lot was full", ["parking"]), ("😀", [])]
+
+
+def test_csv_on_stdout(run: Run) -> None:
+    rows = list(
+        csv.DictReader(
+            run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out-format", "csv").out.splitlines()
+        )
+    )
+    assert rows[1]["aspects"] == "parking"
+
+
+def test_the_summary_as_json(run: Run) -> None:
+    arguments = ("detect", "reviews.csv", "--examples", "aspects.jsonl", "--json")
+    code, out, err = run(*arguments, "--out", "found.jsonl")
+    summary = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (summary["rows"], summary["failed"], list(summary["aspects"])) == (6, 0, ["food", "staff", "parking"])
+    assert summary["none"] == sum(not row["aspects"] for row in read_rows("found.jsonl"))
+    code, out, err = run(*arguments)
+    assert len(out.splitlines()) == 6
+    assert json.loads(err)["rows"] == 6
+
+
+def test_bad_rows_are_listed_and_left_out(run: Run) -> None:
+    lines = ["id,text", "1,the pizza", "2", '3,"the waiter"', *(f"{n},a,b" for n in range(30))]
+    Path("bad.csv").write_text("\n".join(lines) + "\n")
+    code, _, err = run("detect", "bad.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl")
+    assert code == 3
+    assert [row["id"] for row in read_rows("found.jsonl")] == ["1", "3"]
+    assert "awatt: bad.csv, line 3: found 1 cells, but the header names 2 columns" in err
+    assert "awatt: and 11 more rows that cannot be read" in err
+    assert "2 sentences in " in err
+    assert "31 rows left out" in err
+
+
+@pytest.mark.parametrize("cell", ["null", "NaN", "3", '["a"]'])
+def test_a_row_without_text(run: Run, cell: str) -> None:
+    Path("in.jsonl").write_text(f'{{"text": {cell}}}\n{{"text": "fine"}}\n')
+    code, out, err = run("detect", "in.jsonl", "--examples", "aspects.jsonl")
+    assert code == 3
+    assert json.loads(out)["text"] == "fine"
+    assert "in.jsonl, line 1, column 'text': found" in err
+
+
+def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
+    arguments = ("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet", "--out")
+    for name in ("found.jsonl", "found.parquet"):
+        Path(name).write_text("precious")
+        code, _, err = run(*arguments, name)
+        assert code == 2
+        assert err == f"awatt: {name}: the file exists. Use --overwrite to replace it, or another name.\n"
+        assert Path(name).read_text() == "precious"
+        assert run(*arguments, name, "--overwrite").code == 0
+        assert len(read_rows(name)) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nope.csv",), "nope.csv: there is no such file"),
+        (("reviews.csv", "--text-column", "body"), "column 'body': no such column; the columns are: 'id', 'text'"),
+        (("aspects.jsonl",), "the input has a column 'aspects' already. Name the new ones with, say, --prefix found_."),
+        (("reviews.csv", "--out", "a.txt"), "plain text has no room"),
+        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this is the file to read"),
+        (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
+        (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not known"),
+        (("-", "--out", "a.jsonl", "--resume"), "--resume cannot go on from '-' to 'a.jsonl'"),
+        (("reviews.csv", "--resume"), "--resume cannot go on"),
+        (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
+        (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
+        (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
+        (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
+        (("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"), "each needs ASPECT=NUMBER; found '0.5'"),
+        (("reviews.csv", "--mode", "best"), "there is no mode 'best'"),
+        (("reviews.csv", "--model", "m"), "found both of --examples and --model"),
+    ],
+)
+def test_a_fault_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    before = sorted(os.listdir())
+    code, _, err = run("detect", *arguments, "--examples", "aspects.jsonl", "--quiet")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert message in err
+    assert sorted(os.listdir()) == before
+
+
+def test_columns_of_the_same_name_get_a_prefix(run: Run) -> None:
+    code, out, _ = run("detect", "aspects.jsonl", "--examples", "aspects.jsonl", "--prefix", "found_", "--quiet")
+    row = json.loads(out.splitlines()[0])
+    assert code == 0
+    assert list(row) == ["text", "aspects", "found_aspects", "found_scores"]
+
+
+def test_examples_and_a_saved_detector_give_the_same(run: Run) -> None:
+    AspectDetector.from_examples("aspects.jsonl").save_pretrained("saved")
+    wanted = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet").out
+    assert run("detect", "reviews.csv", "--model", "saved", "--quiet").out == wanted
+    assert run("detect", "reviews.csv").err.startswith("awatt: found neither of --examples and --model")
+
+
+def test_thresholds_by_aspect(run: Run) -> None:
+    out = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--threshold", "food=0", "--quiet").out
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert all(("food" in row["aspects"]) == bool(row["text"]) for row in rows)
+
+
+# -- what happens on the way
+
+
+@pytest.fixture
+def many(folder: Path) -> Path:
+    """More rows than are done before a kill."""
+    with RecordWriter("many.csv") as writer:
+        writer.write([{"id": number, "text": f"{TEXTS[number % 2]} {number}"} for number in range(30_000)])
+    return Path("many.csv")
+
+
+def test_a_kill_and_resume_lose_or_double_no_row(script: Path, many: Path, run: Run) -> None:
+    command = [script, "detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet"]
+    process = subprocess.Popen(command)
+    journal = Path("found.jsonl.part.json")
+    for _ in range(3000):
+        time.sleep(0.01)
+        if journal.exists() and json.loads(journal.read_text())["rows"]:
+            break
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert not Path("found.jsonl").exists()
+    with Path("found.jsonl.part").open("ab") as stream:
+        stream.write(b'{"text": "torn')
+    code, _, err = run(*command[1:-1], "--resume")
+    assert code == 0
+    assert err.startswith("30,000 sentences")
+    assert [int(row["id"]) for row in read_rows("found.jsonl")] == list(range(30_000))
+    assert sorted(path for path in os.listdir() if path.startswith("found")) == ["found.jsonl"]
+    code, out, err = run(*command[1:], "--resume")
+    assert (code, out, err) == (0, "", "awatt: found.jsonl: already complete, there is nothing to resume.\n")
+
+
+def test_an_interrupt_is_130_and_can_be_resumed(script: Path, many: Path) -> None:
+    command = [script, "detect", many, "--examples", "aspects.jsonl", "--out", "found.csv", "--quiet"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not Path("found.csv.part").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "awatt: interrupted.\n")
+    assert subprocess.run([*command, "--resume"], timeout=60, check=False).returncode == 0
+    assert [int(row["id"]) for row in read_rows("found.csv")] == list(range(30_000))
+
+
+def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
+    make_row, made = bulk._RowMaker.row, []
+
+    def interrupt(*arguments: Any) -> Any:
+        made.append(1)
+        if len(made) > 5000:
+            raise KeyboardInterrupt
+        return make_row(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("awatt.data.resumable.EVERY", 0.0)
+        patch.setattr(bulk._RowMaker, "row", interrupt)
+        assert run(*command).code == 130
+    assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
+    many.write_text(many.read_text() + "30000,more\n")
+    code, _, err = run(*command, "--resume")
+    assert code == 2
+    assert "begun with another input file" in err
+
+
+def test_a_pipe_that_closes_ends_it_quietly(script: Path, many: Path) -> None:
+    command = [script, "detect", many, "--examples", "aspects.jsonl"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=30) in (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [("detect", "reviews.csv"), ("explain", "the pizza"), ("report",), ("demo",)])
+def test_a_full_disk_is_one_line_and_1(script: Path, command: tuple[str, ...]) -> None:
+    examples = () if command == ("demo",) else ("--examples", "aspects.jsonl")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([script, *command, *examples], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_cut_gzip_file_keeps_what_was_done(run: Run, many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.data.resumable.EVERY", 0.0)
+    whole = gzip.compress(many.read_bytes(), mtime=0)
+    Path("cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    code, _, err = run("detect", "cut.csv.gz", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
+    assert code == 2
+    assert "the gzip data is cut short" in err
+    assert not Path("found.jsonl").exists()
+    assert Path("found.jsonl.part").stat().st_size > 0
+
+
+def test_parquet_keeps_the_types_of_its_columns(run: Run) -> None:
+    with RecordWriter("in.parquet") as writer:
+        writer.write([{"text": "the pizza", "stars": 5, "helpful": True}])
+    run("detect", "in.parquet", "--examples", "aspects.jsonl", "--out", "found.parquet", "--quiet")
+    row = pyarrow.parquet.read_table("found.parquet").to_pylist()[0]
+    assert (row["stars"], row["helpful"], type(row["score_food"])) == (5, True, float)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "parquet"])
+def test_the_number_of_rows_is_estimated(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.detection.bulk.SAMPLE", 100_000)
+    with RecordWriter(f"in.{suffix}") as writer:
+        writer.write([{"text": f"{random.Random(number).random()} {number}"} for number in range(20_000)])
+    estimate = bulk.estimate_rows(f"in.{suffix}")
+    assert estimate is not None
+    assert 16_000 < estimate < 24_000
+    assert bulk.estimate_rows("-") is None

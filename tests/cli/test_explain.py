@@ -1,0 +1,75 @@
+"""awatt explain and awatt report."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    path = tmp_path / "aspects.csv"
+    rows = ["the pizza was delicious,food", "delicious pizza,food", "a rude waiter,staff", "the waiter was rude,staff"]
+    path.write_text("\n".join(["text,aspects", *rows, "no parking,parking"]) + "\n")
+    return path
+
+
+def test_the_words_and_all_scores_are_shown(run: Run, examples: Path) -> None:
+    code, out, err = run("explain", "The pizza was delicious.", "--examples", examples)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith("The [pizza: food]")
+    assert lines[2].split()[0] == "food"
+    assert {line.split()[0] for line in lines[2:]} == {"food", "staff", "parking"}
+    assert err == "awatt: only 1 example of parking: weak. Add some, 5 are a good number.\n"
+
+
+def test_a_review_is_explained_by_sentence(run: Run, examples: Path) -> None:
+    out = run("explain", "The pizza was delicious. The waiter was rude!", "--examples", examples, "--json").out
+    found = json.loads(out)
+    assert [part["text"] for part in found["sentences"]] == ["The pizza was delicious.", "The waiter was rude!"]
+    assert found["aspects"] == ["food", "staff"]
+    for aspect, words in found["words"].items():
+        assert aspect in found["aspects"]
+        assert all(found["text"][word["start"] : word["end"]] == word["text"] for word in words)
+
+
+def test_the_text_may_come_from_stdin(run: Run, examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("Délicieux pizza".encode()), "utf-8"))
+    assert json.loads(run("explain", "-", "--examples", examples, "--json").out)["text"] == "Délicieux pizza"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8"))
+    assert run("explain", "-", "--examples", examples).err == "awatt: stdin is not UTF-8 (byte 1). Convert it first.\n"
+
+
+@pytest.mark.parametrize("text", ["", " ", "😀", "x" * 100_000])
+def test_any_text_has_an_answer(run: Run, examples: Path, text: str) -> None:
+    code, out, _ = run("explain", text, "--examples", examples, "--threshold", 0.999)
+    assert code == 0
+    assert "none" in out
+
+
+def test_the_report(run: Run, examples: Path) -> None:
+    code, out, err = run("report", "--examples", examples)
+    assert (code, err) == (0, "")
+    assert "weak: 1 example" in out
+    assert "Expect an F1 of about" in out
+    report = json.loads(run("report", "--examples", examples, "--json").out)
+    assert [aspect["name"] for aspect in report["aspects"]] == ["food", "staff", "parking"]
+
+
+def test_examples_that_cannot_be_read_are_one_line(run: Run, examples: Path) -> None:
+    assert run("report", "--examples", "nope.csv").err == "awatt: nope.csv: there is no such file. Check the path.\n"
+    examples.write_text("text,aspects\n,food\n")
+    assert run("report", "--examples", examples).err.startswith("awatt: an example of aspect 'food' is ''")
+    examples.write_text("sentence,aspects\nx,food\n")
+    code, _, err = run("report", "--examples", examples)
+    assert code == 2
+    assert "column 'text': no such column; the columns are: 'sentence', 'aspects'" in err
+    assert run("report", "--examples", examples, "--text-column", "sentence").code == 2  # one example is too few

@@ -1,0 +1,119 @@
+"""A saved detector: self-contained, checked, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from awatt import AspectDetector
+from awatt.errors import AwattError
+
+EXAMPLES = {"food": ["the pizza was cold", "tasty soup"], "staff": ["a rude waiter", "the waitress smiled"]}
+TEXTS = ["cold soup", "the waiter smiled", "", "nothing of the kind"]
+
+
+@pytest.fixture
+def detector() -> AspectDetector:
+    return AspectDetector.from_examples(EXAMPLES, threshold={"food": 0.3})
+
+
+def test_what_is_loaded_detects_as_what_was_saved(detector: AspectDetector, tmp_path: Path) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    assert {path.name for path in folder.iterdir()} == {
+        *("config.json", "model.safetensors", "tokenizer.json", "README.md", "aspects.safetensors", "examples.jsonl"),
+    }
+    loaded = AspectDetector.from_pretrained(folder)
+    assert loaded.threshold == {"food": 0.3}
+    assert loaded.detect_many(TEXTS) == detector.detect_many(TEXTS)
+    assert loaded.classes_.tolist() == ["food", "staff"]
+    loaded.add_aspect("music", ["loud music"])
+    assert AspectDetector.from_pretrained(loaded.save_pretrained(tmp_path / "more")).aspects[-1] == "music"
+    card = (folder / "README.md").read_text("utf-8")
+    assert "| food | 2 |" in card
+
+
+def test_the_matcher_of_a_saved_folder_is_its_own(detector: AspectDetector, tmp_path: Path) -> None:
+    loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
+    assert Path(str(loaded.model)) == tmp_path / "saved"
+
+
+def test_customers_sentences_stay_at_home(detector: AspectDetector, tmp_path: Path) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved", examples=False)
+    content = b"".join(path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json")
+    assert b"the pizza was cold" not in content
+    assert b"rude waiter" not in content
+    loaded = AspectDetector.from_pretrained(folder)
+    assert loaded.detect_many(TEXTS) == detector.detect_many(TEXTS)
+    for use in (loaded.report, lambda: loaded.add_aspect("a", ["b"]), lambda: loaded.remove_aspect("food")):
+        with pytest.raises(AwattError, match="saved without its examples"):
+            use()
+    again = loaded.save_pretrained(tmp_path / "again", examples=False)
+    assert AspectDetector.from_pretrained(again).detect_many(TEXTS) == detector.detect_many(TEXTS)
+    assert loaded.suggest(["cold tea", "warm tea"], 1)
+
+
+def test_a_matrix_stays_a_matrix(tmp_path: Path) -> None:
+    fitted = AspectDetector().fit(["pizza", "waiter"], np.eye(2))
+    loaded = AspectDetector.from_pretrained(fitted.save_pretrained(tmp_path / "saved"))
+    np.testing.assert_array_equal(loaded.predict(["pizza"]), fitted.predict(["pizza"]))
+    assert loaded.classes_.tolist() == [0, 1]
+
+
+def test_nothing_is_overwritten_unless_asked(detector: AspectDetector, tmp_path: Path) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    with pytest.raises(AwattError, match="overwrite=True"):
+        detector.save_pretrained(folder)
+    detector.remove_aspect("food").set_params(threshold=0.5)
+    detector.save_pretrained(folder, overwrite=True)
+    assert AspectDetector.from_pretrained(folder).aspects == ("staff",)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    with pytest.raises(AwattError, match="Choose another folder"):
+        detector.save_pretrained(tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "saved"]
+
+
+def test_a_detector_loaded_from_a_folder_can_be_saved_over_it(detector: AspectDetector, tmp_path: Path) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    loaded = AspectDetector.from_pretrained(folder).add_aspect("music", ["loud music"])
+    loaded.save_pretrained(folder, overwrite=True)
+    assert AspectDetector.from_pretrained(folder).aspects == ("food", "staff", "music")
+
+
+def test_a_failure_leaves_nothing(detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfile", fail)
+    with pytest.raises(AwattError, match="No space left on device"):
+        detector.save_pretrained(tmp_path / "saved")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(AwattError, match="there is no folder"):
+        detector.save_pretrained(tmp_path / "no" / "saved")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "aspects.safetensors", "examples.jsonl"])
+def test_a_changed_or_missing_file_is_named(detector: AspectDetector, tmp_path: Path, name: str) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    with (folder / name).open("ab") as stream:
+        stream.write(b" ")
+    with pytest.raises(AwattError, match=rf"{name}: missing or not what was saved"):
+        AspectDetector.from_pretrained(folder)
+    (folder / name).unlink()
+    with pytest.raises(AwattError, match=rf"{name}: missing or not what was saved"):
+        AspectDetector.from_pretrained(folder)
+
+
+def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Path) -> None:
+    with pytest.raises(AwattError, match="no detector is saved here"):
+        AspectDetector.from_pretrained(tmp_path)
+    folder = detector.save_pretrained(tmp_path / "saved")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["detector"]["format_version"] = 99
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AwattError, match="newer format"):
+        AspectDetector.from_pretrained(folder)

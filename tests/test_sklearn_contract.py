@@ -1,0 +1,162 @@
+"""AspectDetector keeps scikit-learn's contract without importing it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted
+
+from awatt import AspectDetector
+from awatt.errors import AwattError
+
+TEXTS = [
+    *("the pizza was delicious", "tasty pasta and pizza", "the soup was delicious", "delicious pasta", "tasty soup"),
+    *("the waiter was rude", "a rude waitress", "the waiter ignored us", "our waitress was rude", "rude waiters"),
+    *("the rude waiter spilled the soup", "hello there", "what a day"),
+]
+LABELS = [["food"]] * 5 + [["staff"]] * 5 + [["food", "staff"], [], []]
+MATRIX = np.array([[1, 0]] * 5 + [[0, 1]] * 5 + [[1, 1], [0, 0], [0, 0]])
+
+
+def lower(texts: list[str]) -> list[str]:
+    return [text.lower() for text in texts]
+
+
+def test_label_lists_in_label_lists_out() -> None:
+    detector = AspectDetector()
+    assert detector.fit(TEXTS, LABELS) is detector
+    assert detector.classes_.tolist() == ["food", "staff"]
+    found = detector.predict(["The soup was delicious", "a rude waiter"])
+    assert found == [["food"], ["staff"]]
+
+
+@pytest.mark.parametrize(
+    "y", [MATRIX, MATRIX.astype(bool), MATRIX.astype(float), csr_matrix(MATRIX), MATRIX.tolist()], ids=str
+)
+def test_a_matrix_in_a_matrix_out(y: Any) -> None:
+    detector = AspectDetector().fit(TEXTS, y)
+    assert detector.classes_.tolist() == [0, 1]
+    found = detector.predict(["The soup was delicious", "a rude waiter"])
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, [[1, 0], [0, 1]])
+    named = AspectDetector(classes=["food", "staff"]).fit(TEXTS, y)
+    assert named.classes_.tolist() == ["food", "staff"]
+    assert list(named.detect("soup").scores) == ["food", "staff"]
+
+
+def test_a_data_frame_names_the_classes() -> None:
+    class Frame:  # as much of pandas as is used
+        columns = ("food", "staff")
+
+        def to_numpy(self) -> np.ndarray:
+            return MATRIX
+
+    assert AspectDetector().fit(np.array(TEXTS), Frame()).classes_.tolist() == ["food", "staff"]
+
+
+def test_one_label_a_text() -> None:
+    assert AspectDetector().fit(["soup", "waiter"], ["food", "staff"]).classes_.tolist() == ["food", "staff"]
+
+
+def test_probabilities_are_one_array() -> None:
+    detector = AspectDetector().fit(TEXTS, LABELS)
+    scores = detector.predict_proba(TEXTS)
+    assert isinstance(scores, np.ndarray)
+    assert scores.shape == (len(TEXTS), 2)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    one = np.concatenate([detector.predict_proba([text]) for text in TEXTS])
+    np.testing.assert_allclose(scores, one, atol=1e-6)
+
+
+def test_parameters_and_clone() -> None:
+    threshold = {"food": 0.2}
+    detector = AspectDetector(threshold=threshold, mode="paper", classes=["food", "staff"])
+    assert detector.get_params()["threshold"] is threshold
+    copy = clone(detector)
+    assert copy.get_params() == detector.get_params()
+    assert repr(copy) == "AspectDetector(threshold={'food': 0.2}, mode='paper', classes=['food', 'staff'])"
+    assert repr(AspectDetector()) == "AspectDetector()"
+    with pytest.raises(AwattError, match="no parameter 'treshold'"):
+        detector.set_params(treshold=0.5)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(copy)
+    check_is_fitted(copy.fit(TEXTS, LABELS))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(clone(copy))
+
+
+def test_pipeline() -> None:
+    steps = make_pipeline(FunctionTransformer(lower), AspectDetector(threshold=0.3)).fit(TEXTS, LABELS)
+    assert steps.predict(["THE SOUP WAS DELICIOUS"]) == [["food"]]
+    assert steps.predict_proba(["x"]).shape == (1, 2)
+    assert steps.classes_.tolist() == ["food", "staff"]
+    assert isinstance(clone(steps), Pipeline)
+    assert "AspectDetector" in repr(steps)
+    assert "AspectDetector" in steps._repr_html_()
+
+
+@pytest.mark.parametrize("y", [LABELS, MATRIX], ids=["lists", "matrix"])
+def test_grid_search_over_thresholds(y: Any) -> None:
+    search = GridSearchCV(AspectDetector(), {"threshold": [0.05, 0.3, 0.999999]}, cv=3).fit(TEXTS, y)
+    assert search.best_params_["threshold"] != 0.999999
+    assert search.best_score_ > 0
+    assert len(search.predict(["soup"])) == 1
+
+
+def test_scikit_learns_own_scores() -> None:
+    detector = AspectDetector(threshold=0.3)
+    for scoring in ("f1_macro", "roc_auc", "average_precision"):
+        order = np.random.default_rng(0).permutation(len(TEXTS))
+        texts, y = [TEXTS[number] for number in order], MATRIX[order]
+        assert np.isfinite(cross_val_score(detector, texts, y, cv=2, scoring=scoring)).all()
+    found = cross_val_predict(detector, TEXTS, MATRIX, cv=3, method="predict_proba")
+    assert found.shape == MATRIX.shape
+
+
+def test_score_is_f1_over_all_pairs() -> None:
+    detector = AspectDetector(threshold=0.3).fit(TEXTS, MATRIX)
+    wanted = f1_score(MATRIX, detector.predict(TEXTS), average="micro")
+    assert detector.score(TEXTS, MATRIX) == pytest.approx(wanted)
+    assert detector.set_params(threshold=1.0).score([""], [[0, 0]]) == 1.0
+
+
+def test_it_goes_to_another_process_without_the_model() -> None:
+    detector = AspectDetector().fit(TEXTS, LABELS)
+    stored = pickle.dumps(detector)
+    assert len(stored) < 200_000
+    assert pickle.loads(stored).predict(TEXTS) == detector.predict(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (LABELS[:-1], "X has 13 texts, but y has 12 rows"),
+        ([[]] * 13, "no text has a label"),
+        (np.zeros((13, 2)), "no text has a label"),
+        (np.full((13, 2), 2), r"row 0 of y is .*, but an indicator matrix needs 2 numbers a row, each 0 or 1"),
+        ([[1, 0]] * 12 + [[1]], "row 12 of y is"),
+        ([1] * 13, "y holds 1, but a list of labels a text is needed"),
+    ],
+)
+def test_labels_that_cannot_be(y: Any, message: str) -> None:
+    with pytest.raises(AwattError, match=message):
+        AspectDetector().fit(TEXTS, y)
+
+
+def test_classes_that_do_not_fit() -> None:
+    with pytest.raises(AwattError, match="y has 2 columns, but there are 3 classes"):
+        AspectDetector(classes=["a", "b", "c"]).fit(TEXTS, MATRIX)
+    with pytest.raises(AwattError, match="the label 'staff', which is not among the classes"):
+        AspectDetector(classes=["food"]).fit(TEXTS, LABELS)
+    with pytest.raises(AwattError, match="are not different"):
+        AspectDetector(classes=["a", "a"]).fit(TEXTS, MATRIX)
