@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 from tokenizers import Tokenizer
 
-from awatt.packed import Sentences, starts
+from awatt import __version__
+from awatt.errors import DataError
+from awatt.evidence import Fitted, Line, attention, features, fit, logits, read_line
+from awatt.files import write_text, write_whole
+from awatt.packed import Sentences
 
+FORMAT = 1
+BUNDLED = Path(__file__).parent / "pretrained"
 Floats = npt.NDArray[np.float32]
 
 
@@ -21,51 +31,92 @@ Floats = npt.NDArray[np.float32]
 class Adapted:
     """What a matcher keeps of the examples: arrays only, no text."""
 
-    arrays: dict[str, npt.NDArray[np.generic]]
+    arrays: dict[str, Floats]
+
+    @property
+    def fitted(self) -> Fitted:
+        """The same by name."""
+        return Fitted(**self.arrays)
 
 
 class Matcher:
-    """Token vectors and the few numbers that were learned on top of them."""
+    """Token vectors, a background of ordinary sentences, and the few numbers that were learned on top of them."""
 
-    def __init__(self, tokenizer: Tokenizer, table: Floats, threshold: float, max_length: int) -> None:
-        self.tokenizer, self.table, self.threshold, self.max_length = tokenizer, table, threshold, max_length
+    def __init__(self, tokenizer: Tokenizer, tensors: Mapping[str, npt.NDArray[Any]], settings: dict[str, Any]) -> None:
+        self.tokenizer, self.settings = tokenizer, settings
+        self.tensors = dict(tensors)
+        self.threshold, self.max_length = float(settings["threshold"]), int(settings["max_length"])
+        self.table, self.scale = tensors["table"], tensors["scale"]  # int8 (n_words, dim), float32 (n_words, 1)
+        prefix = "parameter."
+        self.parameters = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
+        ordinary = Sentences(tensors["background_ids"].astype(np.int64), tensors["background_lengths"].astype(np.int64))
+        self.background = self.read(ordinary)
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Matcher:
         """From a saved folder; the bundled one by default."""
-        folder = folder or Path(__file__).parent / "pretrained"
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        tensors = load_file(folder / "model.safetensors")
-        table = tensors["table"].astype(np.float32) * tensors["scale"]
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        return cls(tokenizer, table, config["threshold"], config["max_length"])
+        folder = folder or BUNDLED
+        try:
+            settings = json.loads((folder / "config.json").read_bytes())
+            weights = (folder / "model.safetensors").read_bytes()
+            if settings["format"] != FORMAT:
+                raise DataError(
+                    f"has format {settings['format']!r}, this version reads {FORMAT}.", folder / "config.json"
+                )
+            if hashlib.sha256(weights).hexdigest() != settings["sha256"]:
+                raise DataError(
+                    "is not the file that config.json names (sha256 differs).", folder / "model.safetensors"
+                )
+            tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text("utf-8"))
+            return cls(tokenizer, load(weights), settings)
+        except DataError:
+            raise
+        except FileNotFoundError as error:
+            raise DataError(f"lacks {Path(error.filename).name}. Is this a model's folder?", folder) from None
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"is not a model that detects: {error!r}.", folder) from None
+
+    def save(self, folder: Path) -> None:
+        """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``, each whole."""
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = save(self.tensors)
+        settings = {**self.settings, "format": FORMAT, "awatt": __version__}
+        settings["sha256"] = hashlib.sha256(weights).hexdigest()
+        write_text(folder / "tokenizer.json", self.tokenizer.to_str())
+        write_whole(folder / "model.safetensors", weights)
+        write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """The texts as token ids; a text without any token becomes one unknown token."""
-        return Sentences.from_texts(self.tokenizer, texts, self.max_length, empty=1)
+        return Sentences.from_texts(self.tokenizer, texts, self.max_length, empty=self.settings["unknown"])
 
-    def adapt(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str]) -> Adapted:
-        """Learn from examples (n_examples), labels (n_examples, n_aspects) and the aspects' names."""
-        vectors = self._means(examples)
-        prototypes = labels.T.astype(np.float32) @ vectors / np.maximum(labels.sum(0), 1)[:, None]
-        return Adapted({"prototypes": prototypes.astype(np.float32)})
+    def adapt(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Adapted:
+        """Learn from examples, labels (n_examples, n_aspects) and the aspects' names, where they have any."""
+        vectors = self.name_vectors(names or [""] * labels.shape[1])
+        fitted = fit(self.parameters, self.read(examples), labels.astype(np.float32), self.background, vectors)
+        return Adapted({name: np.asarray(value, dtype=np.float32) for name, value in fitted._asdict().items()})
 
     def probabilities(self, adapted: Adapted, sentences: Sentences) -> npt.NDArray[np.float64]:
         """How likely each sentence mentions each aspect. (n_sentences, n_aspects)"""
-        prototypes = adapted.arrays["prototypes"]
-        similarity = self._means(sentences) @ _unit(prototypes).T
-        return 1 / (1 + np.exp(-14 * (similarity.astype(np.float64) - 0.45)))
+        evidence = features(self.parameters, adapted.fitted, self.read(sentences))
+        return 1 / (1 + np.exp(-logits(self.parameters, evidence).astype(np.float64)))
 
     def weights(self, adapted: Adapted, sentences: Sentences) -> Floats:
-        """How much each token speaks for each aspect: at least 0, a sentence's sum to 1. (n_tokens, n_aspects)"""
-        speaks = np.maximum(self.table[sentences.ids] @ _unit(adapted.arrays["prototypes"]).T, 0) + 1e-9
-        totals = np.add.reduceat(speaks, starts(sentences.lengths))
-        return speaks / np.repeat(totals, sentences.lengths, axis=0)
+        """How much of each aspect's attention each token has; a sentence's sum to 1. (n_tokens, n_aspects)"""
+        found: Floats = attention(self.parameters, adapted.fitted, self.read(sentences))
+        return found
 
-    def _means(self, sentences: Sentences) -> Floats:
-        sums = np.add.reduceat(self.table[sentences.ids], starts(sentences.lengths))
-        return _unit(sums)
+    def name_vectors(self, names: Sequence[str]) -> Floats:
+        """A unit vector for each name; zeros for a name that says nothing, such as a number. (n_names, dim)"""
+        words = [re.sub(r"[\W_\d]+", " ", name).strip() for name in names]
+        line = self.read(self.tokenize(words))
+        return line.means * np.array([[bool(word)] for word in words], dtype=np.float32)
 
+    def vectors(self, sentences: Sentences) -> Floats:
+        """The static vector of each token. (n_tokens, dim)"""
+        found: Floats = self.table[sentences.ids].astype(np.float32) * self.scale[sentences.ids]
+        return found
 
-def _unit(vectors: Floats) -> Floats:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-9)
+    def read(self, sentences: Sentences) -> Line:
+        """What the evidence is made from."""
+        return read_line(self.vectors(sentences), sentences.lengths, self.parameters)

@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from awatt.packed import Integers, starts
+
+_BLOCK = 64  # runs that are padded together
+
 #: A numpy array or a torch tensor. Shapes stand in the docstrings.
 Array = Any
 
@@ -28,3 +32,40 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
     """Softmax over the last axis that gives no weight to what the mask leaves out."""
     # Not -inf: a row without any valid place would turn into NaN; here it turns into an even spread.
     return softmax(namespace(scores).where(mask, scores, -1e9))
+
+
+def like(values: Any, array: Array) -> Array:
+    """Numbers as the same kind of array, of the same precision."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(values, dtype=array.dtype)
+    torch = sys.modules["torch"]
+    return torch.as_tensor(values, dtype=array.dtype, device=array.device)
+
+
+def unit(vectors: Array) -> Array:
+    """Vectors of length one, in the last axis; zeros stay zeros."""
+    return vectors / (((vectors * vectors).sum(-1) + 1e-12) ** 0.5)[..., None]
+
+
+def segment_sums(values: Array, lengths: Integers) -> Array:
+    """Sums over runs of rows, each ``lengths`` long and at least 1. (n_rows, n) -> (n_runs, n)"""
+    if isinstance(values, np.ndarray):
+        return np.add.reduceat(values, starts(lengths))
+    owner = sys.modules["torch"].from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(values.device)
+    return values.new_zeros(len(lengths), values.shape[-1]).index_add(0, owner, values)
+
+
+def weighted_sums(weights: Array, vectors: Array, lengths: Integers) -> Array:
+    """Sums of vectors over runs, for each of n columns of weights.
+
+    weights (n_rows, n), vectors (n_rows, dim) -> (n, n_runs, dim). Runs are padded in blocks of like length.
+    """
+    xp = namespace(vectors)
+    first, order = starts(lengths), np.argsort(lengths, kind="stable")
+    parts = []
+    for block in np.split(order, range(_BLOCK, len(order), _BLOCK)):
+        places = np.arange(lengths[block].max())
+        rows = first[block][:, None] + np.minimum(places, lengths[block][:, None] - 1)
+        inside = like((places < lengths[block][:, None])[..., None], vectors)
+        parts.append(xp.swapaxes(weights[rows] * inside, -1, -2) @ vectors[rows])
+    return xp.swapaxes(xp.concatenate(parts)[np.argsort(order)], 0, 1)

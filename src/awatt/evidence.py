@@ -1,0 +1,265 @@
+"""What examples say about a sentence: a few numbers for each (sentence, aspect), and the probability made from them.
+
+Pure functions of arrays, numpy or torch alike: training differentiates the same lines that detection runs.
+
+An aspect is a ridge classifier, in closed form and class-balanced, that looks at a sentence *through its own
+attention*, in the manner of Proto-AWATT: a first classifier on mean vectors says which words speak for the aspect; with
+these words weighed up, every example is represented anew, as this aspect sees it, and the classifier is fitted again.
+Ordinary review sentences, the *background*, are weak negatives, and the scale on which everything is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from awatt.models.ops import Array, like, namespace, segment_sums, unit, weighted_sums
+from awatt.packed import Integers
+
+#: The learned numbers: temperatures, penalties and the small network; logarithms of what must be above 0.
+Parameters = Mapping[str, Array]
+
+PASSES = 2  # of attention
+FEATURES = (
+    "attended",  # the classifier's score above the background's, in its standard deviations
+    "typical",  # the same on a scale where 0 is an example of other aspects and 1 one of this, each left out
+    "whole",  # the first classifier, which sees the whole sentence
+    "word",  # how much the words speak for the aspect that do so most
+    "nearest",  # likeness to the aspect's nearest examples
+    "lead",  # the score before the best other aspect's, or behind it
+    "nearest_lead",  # the same of likeness
+    "own",  # how well the aspect's examples are found, each left out
+    "others",  # and how well the other aspects' are told apart
+    "n_examples",
+    "n_aspects",
+    "name",  # likeness of words to the aspect's name
+    "name_fits",  # whether the examples' words are like it, too
+)
+_NEAREST = 40  # examples of an aspect that are compared with one by one: bounds the time with thousands
+_MANY = 2e7  # numbers that are held at once while fitting: bounds the memory with many aspects
+
+
+class Line(NamedTuple):
+    """Sentences as unit vectors."""
+
+    tokens: Array  # (n_tokens, dim) each with a share of its neighbours
+    means: Array  # (n_sentences, dim)
+    lengths: Integers  # (n_sentences,)
+
+
+class Fitted(NamedTuple):
+    """What is kept of the examples: arrays only."""
+
+    whole: Array  # (n_aspects, dim + 1) the classifier of mean vectors, its constant last
+    looking: Array  # (n_aspects, dim + 1) the one whose attention the last one was fitted with
+    attended: Array  # (n_aspects, dim + 1) the last one
+    names: Array  # (n_aspects, dim) zeros where there is no name
+    near: Array  # (n_near, dim) mean vectors of examples, centred
+    labels: Array  # (n_near, n_aspects)
+    facts: Array  # (4, n_aspects) own, others, n_examples, name_fits
+    level: Array  # (5, n_aspects) means of the background's scores
+    spread: Array  # (5, n_aspects) and their standard deviations
+
+
+def read_line(vectors: Array, lengths: Integers, parameters: Parameters) -> Line:
+    """Token vectors (n_tokens, dim) of sentences, as ``Line``."""
+    xp = namespace(vectors)
+    # Where the token before, and the one after, is of the same sentence.
+    inside = np.ones((len(vectors), 1))
+    inside[np.cumsum(lengths)[:-1]] = 0
+    inside[0] = 0
+    before = like(inside, vectors)
+    after = like(np.roll(inside, -1), vectors)
+    around = before * xp.roll(vectors, 1, 0) + after * xp.roll(vectors, -1, 0)
+    return Line(unit(vectors + parameters["context"] * around), unit(segment_sums(vectors, lengths)), lengths)
+
+
+def fit(parameters: Parameters, examples: Line, labels: Array, background: Line, names: Array) -> Fitted:
+    """Learn from labels (n_examples, n_aspects) of 0 and 1, at least one 1 an aspect, and names (n_aspects, dim)."""
+    n_examples, n_aspects = labels.shape
+    group = max(1, int(_MANY / (n_examples * examples.means.shape[1])))
+    parts = [slice(first, first + group) for first in range(0, n_aspects, group)]
+    columns = [_classifiers(parameters, examples, labels[:, part], background) for part in parts]
+    xp = namespace(labels)
+    whole, looking, attended, left_out = (xp.concatenate(column) for column in zip(*columns, strict=True))
+    # The first of each aspect.
+    rank = np.cumsum(np.asarray(labels), 0) * np.asarray(labels)
+    kept = ((rank > 0) & (rank <= _NEAREST)).any(1)
+    near = unit(examples.means - parameters["centre"])[kept]
+    zeros = 0 * labels[:1]
+    draft = Fitted(whole, looking, attended, names, near, labels[kept], facts=zeros, level=zeros, spread=zeros)
+    ordinary = scores(parameters, draft, background)  # (5, n_background, n_aspects)
+    level = ordinary.mean(1)
+    spread = ((ordinary - level[:, None]) ** 2).mean(1) ** 0.5 + 1e-3
+    counts, others = labels.sum(0), 1 - labels
+    own = (left_out.T * labels).sum(0) / counts
+    # A lone aspect has no others: the background stands for them.
+    n_others = others.sum(0)
+    told = (left_out.T * others).sum(0) / xp.where(n_others > 0, n_others, 1)
+    told = xp.where(n_others > 0, told, level[0])
+    of_names = (scores(parameters, draft, examples)[-1] * labels).sum(0) / counts
+    fits = xp.where((names != 0).any(-1), (of_names - level[-1]) / spread[-1], 0 * own)
+    return draft._replace(facts=xp.stack([own, told, xp.log(counts), fits]), level=level, spread=spread)
+
+
+def _classifiers(
+    parameters: Parameters, examples: Line, labels: Array, background: Line
+) -> tuple[Array, Array, Array, Array]:
+    """``whole``, ``looking``, ``attended``, and what the last one says of each example when it is left out."""
+    xp = namespace(labels)
+    n_examples, n_aspects = labels.shape
+    n_background = len(background.lengths)
+    others = 1 - labels
+    weights = labels / labels.sum(0) + others / xp.where(others.sum(0) > 0, others.sum(0), 1)
+    share = xp.exp(parameters["log_background"]) / n_background
+    weights = xp.concatenate([weights, share * like(np.ones((n_background, n_aspects)), labels)]).T
+    truth = xp.concatenate([2 * labels - 1, like(-np.ones((n_background, n_aspects)), labels)]).T
+    seen = _with_constant(xp.concatenate([examples.means, background.means]))[None]
+    whole, left_out = _ridge(seen, truth, weights, xp.exp(parameters["log_penalty"]))
+    looking = attended = whole
+    for number in range(PASSES):
+        looking = attended
+        seen = xp.concatenate([_seen(parameters, line, looking) for line in (examples, background)], 1)
+        last = n_examples if number == PASSES - 1 else 0
+        attended, left_out = _ridge(seen, truth, weights, xp.exp(parameters["log_attended_penalty"]), last)
+    return whole, looking, attended, left_out
+
+
+def _ridge(seen: Array, truth: Array, weights: Array, penalty: Array, n_left_out: int = 0) -> tuple[Array, Array]:
+    """Weighted least squares with a penalty; for the first rows also what the fit without that row says of it.
+
+    seen (n or 1, rows, dim), truth and weights (n, rows) -> (n, dim), (n, n_left_out). The smaller of the two closed
+    forms is solved, in double precision.
+    """
+    xp = namespace(seen)
+    rows, dim = seen.shape[-2:]
+    x, y, w = (_cast(values, xp.float64) for values in (seen, truth, weights))
+    first = slice(n_left_out)
+    if rows < dim:
+        eye = like(np.eye(rows), w)
+        system, right = x @ xp.swapaxes(x, -1, -2) + (penalty / w)[..., None] * eye, eye[:, first] + 0 * y[:, :1, None]
+        solved = xp.linalg.solve(system, xp.concatenate([y[..., None], right], -1))
+        dual, inverse = solved[..., 0], solved[:, first, 1:]
+        found = (dual[:, None] @ x)[:, 0]
+        left_out = y[:, first] - dual[:, first] / (inverse * eye[first, first]).sum(-1)
+    else:
+        weighted = xp.swapaxes(x * w[..., None], -1, -2)  # (n, dim, rows)
+        system = weighted @ x + penalty * like(np.eye(dim), w)
+        solved = xp.linalg.solve(system, xp.concatenate([weighted @ y[..., None], weighted[..., first]], -1))
+        found = solved[..., 0]
+        leverage = (x[:, first] * xp.swapaxes(solved[..., 1:], -1, -2)).sum(-1)
+        predicted = (x[:, first] @ found[..., None])[..., 0]
+        left_out = (predicted - leverage * y[:, first]) / (1 - leverage + 1e-9)
+    return _cast(found, seen.dtype), _cast(left_out, seen.dtype)
+
+
+def _cast(values: Array, dtype: object) -> Array:
+    return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype)
+
+
+def _with_constant(vectors: Array) -> Array:
+    xp = namespace(vectors)
+    return xp.concatenate([vectors, xp.ones_like(vectors[..., :1])], -1)
+
+
+def _speaks(tokens: Array, classifiers: Array) -> Array:
+    """How much each token speaks for each aspect, from -1 to 1. (n_tokens, n_aspects)"""
+    return tokens @ unit(classifiers[:, :-1]).T
+
+
+def _attention(speaks: Array, log_temperature: Array) -> Array:
+    """Weights before they are divided by their sum over a sentence; nothing overflows, since cosines end at 1."""
+    xp = namespace(speaks)
+    return xp.exp(xp.exp(log_temperature) * (speaks - 1))
+
+
+def _share(parameters: Parameters) -> Array:
+    """How much of a sentence's representation is its mean vector, the rest what the aspect looks at."""
+    xp = namespace(parameters["mean_share"])
+    return 1 / (1 + xp.exp(-parameters["mean_share"]))
+
+
+def _seen(parameters: Parameters, line: Line, looking: Array) -> Array:
+    """Each sentence as each aspect sees it. (n_aspects, n_sentences, dim + 1)"""
+    weights = _attention(_speaks(line.tokens, looking), parameters["log_attention"])
+    totals = segment_sums(weights, line.lengths).T[..., None]
+    share = _share(parameters)
+    looked_at = weighted_sums(weights, line.tokens, line.lengths) / totals
+    return _with_constant((1 - share) * looked_at + share * line.means[None])
+
+
+def scores(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
+    """The five scores that are measured on the background's scale. (5, n_sentences, n_aspects)"""
+    xp = namespace(line.tokens)
+    share = _share(parameters)
+    weights = _attention(_speaks(line.tokens, fitted.looking), parameters["log_attention"])
+    looked_at = _pooled(weights, line.tokens @ fitted.attended[:, :-1].T, line.lengths)
+    of_mean = line.means @ fitted.attended[:, :-1].T
+    attended = (1 - share) * looked_at + share * of_mean + fitted.attended[:, -1]
+    whole = line.means @ fitted.whole[:, :-1].T + fitted.whole[:, -1]
+    word, name = (
+        _pooled(_attention(speaks, parameters["log_word"]), speaks, line.lengths)
+        for speaks in (_speaks(line.tokens, fitted.attended), line.tokens @ fitted.names.T)
+    )
+    temperature = xp.exp(parameters["log_nearest"])
+    alike = unit(line.means - parameters["centre"]) @ fitted.near.T
+    nearest = 1 + xp.log(xp.exp(temperature * (alike - 1)) @ fitted.labels + 1e-30) / temperature
+    return xp.stack([attended, whole, word, nearest, name])
+
+
+def _pooled(weights: Array, values: Array, lengths: Integers) -> Array:
+    return segment_sums(weights * values, lengths) / segment_sums(weights, lengths)
+
+
+def features(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
+    """The evidence for each (sentence, aspect), in the order of ``FEATURES``. (n_sentences, n_aspects, n_features)"""
+    xp = namespace(line.tokens)
+    raw = scores(parameters, fitted, line)
+    attended, whole, word, nearest, name = (raw - fitted.level[:, None]) / fitted.spread[:, None] / 3
+    own, others, n_examples, fits = (fact + 0 * attended for fact in fitted.facts)
+    distance = own - others
+    typical = (raw[0] - others) / xp.where(distance > 0.2, distance, 0.2)
+    named = like((fitted.names != 0).any(-1), attended)
+    columns = {
+        "attended": attended,
+        "typical": xp.clip(typical, -3, 4),
+        "whole": whole,
+        "word": word,
+        "nearest": nearest,
+        "lead": _lead(raw[0]),
+        "nearest_lead": _lead(nearest),
+        "own": own,
+        "others": others,
+        "n_examples": n_examples / 2,
+        "n_aspects": np.log(attended.shape[-1]) / 2 + 0 * attended,
+        "name": name * named,
+        "name_fits": fits / 3,
+    }
+    return xp.stack([columns[column] for column in FEATURES], -1)
+
+
+def _lead(values: Array) -> Array:
+    """How far each aspect is before the best other one."""
+    if values.shape[-1] == 1:
+        return 0 * values
+    xp = namespace(values)
+    best = xp.amax(values, -1)[..., None]
+    second = xp.amax(xp.where(values == best, -1e9, values), -1)[..., None]
+    return xp.where(values == best, values - second, values - best)
+
+
+def logits(parameters: Parameters, evidence: Array) -> Array:
+    """A small network, the same for every aspect. (n_sentences, n_aspects, n_features) -> (n_sentences, n_aspects)"""
+    hidden = evidence
+    for layer in (1, 2):
+        hidden = (hidden @ parameters[f"weight_{layer}"] + parameters[f"bias_{layer}"]).clip(min=0)
+    return (hidden @ parameters["weight_3"])[..., 0] + parameters["bias_3"]
+
+
+def attention(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
+    """How much of each aspect's attention each token has; a sentence's sum to 1. (n_tokens, n_aspects)"""
+    weights = _attention(_speaks(line.tokens, fitted.attended), parameters["log_word"])
+    owner = np.repeat(np.arange(len(line.lengths)), line.lengths)
+    return weights / segment_sums(weights, line.lengths)[owner]
