@@ -50,7 +50,7 @@ class Suspect:
 
     text: str
     aspects: tuple[str, ...]
-    looks_like: tuple[str, ...]  # empty: like none of the aspects
+    looks_like: tuple[str, ...]
     scores: dict[str, float]
 
 
@@ -81,15 +81,15 @@ class Report:
         groups = "one" if self.left_out == 1 else f"{self.left_out} at a time"
         lines += ["", f"Expect an F1 of about {self.f1:.2f} ({low:.2f} to {high:.2f}) on sentences like the examples"]
         lines[-1] += f" ({self.n_examples} examples, {groups} left out)."
+        lines.append("Each is judged without itself, with less to go by than a new sentence: a cautious estimate.")
         lines.append("How often aspects are found in sentences that mention none, examples alone cannot tell.")
         if self.confusions:
             lines += ["", "Confusable aspects:"]
             lines += [f"  {c.found} is found in {c.share:.0%} of the examples of {c.aspect}" for c in self.confusions]
         if self.suspects:
-            lines += ["", "Examples that look wrong, the worst first:"]
+            lines += ["", "Examples that look mislabelled, the clearest first:"]
             lines += [
-                f"  {shown(s.text)}: {', '.join(s.aspects) or 'none'} given, "
-                + (f"looks like {', '.join(s.looks_like)}" if s.looks_like else "unlike its other examples")
+                f"  {shown(s.text)}: {', '.join(s.aspects) or 'none'} given, looks like {', '.join(s.looks_like)}"
                 for s in self.suspects
             ]
         return "\n".join(lines)
@@ -150,12 +150,13 @@ def _confusions(aspects: tuple[str, ...], truth: Bools, found: Bools) -> list[Co
 
 
 def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
-    """Examples whose own aspects are all missed while the best other one is found, or that look like nothing."""
-    own = np.where(examples.labels, scores / cut, -np.inf).max(1)
-    other = np.where(examples.labels, -np.inf, scores / cut).max(1, initial=-np.inf)
-    none = ~examples.labels.any(1)
-    wrong = np.where(none, other >= 1, (own < 1) & ((other > own) | (own < 0.25)))
-    order = np.argsort(np.where(none, -other, own - np.maximum(other, 0)), kind="stable")
+    """Examples in which none of their own aspects is found, but another one is, the clearest first.
+
+    An example in which nothing is found at all is not wrong: it says something that the others do not say.
+    """
+    own = np.where(examples.labels, scores / cut, 0.0).max(1)
+    other = np.where(examples.labels, 0.0, scores / cut).max(1)
+    wrong = (own < 1) & (other >= 1)
     pairs = examples.pairs()
     return [
         Suspect(
@@ -164,7 +165,7 @@ def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
             tuple(np.array(examples.aspects)[scores[number] >= cut].tolist()),
             dict(zip(examples.aspects, scores[number].round(4).tolist(), strict=True)),
         )
-        for number in order
+        for number in np.argsort(own - other, kind="stable").tolist()
         if wrong[number]
     ]
 
