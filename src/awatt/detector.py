@@ -22,7 +22,7 @@ from awatt.errors import AwattError
 from awatt.matcher import Matcher
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
-CHUNK = 1024  # sentences that are computed at once: bounds the memory, whatever the number of texts
+CHUNK = 128  # sentences that are computed at once: their arrays stay in the cache, and memory stays small
 
 _log = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,10 @@ from awatt.errors import AwattError
 if TYPE_CHECKING:
     from awatt.detector import AspectDetector
 
-FOLDS = 200  # up to so many examples each one is left out on its own; of more, a group at a time
+SINGLY = 200  # up to so many examples each one is left out on its own
+GROUPS = 20  # of more, one of so many groups at a time: thousands of examples take seconds, not minutes
 FEW = 3  # examples of an aspect, below which it is called weak
-CONFUSED = 0.1  # share of an aspect's examples in which another one is found wrongly, from which both are named
+CONFUSED = 2  # examples of two aspects in which the other one is found wrongly, from which both are named
 RESAMPLES = 1000
 CANDIDATES = 500  # the most uncertain sentences, among which different ones are chosen
 
@@ -37,11 +39,11 @@ class AspectReport:
 
 @dataclass(frozen=True)
 class Confusion:
-    """``found`` is found in this share of the examples of ``aspect`` that do not mention it."""
+    """Two aspects, and in how many of the examples of only one of them the other one is found."""
 
-    aspect: str
-    found: str
-    share: float
+    aspects: tuple[str, str]
+    mixed_up: int
+    examples: int
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,10 @@ class Report:
         lines.append("How often aspects are found in sentences that mention none, examples alone cannot tell.")
         if self.confusions:
             lines += ["", "Confusable aspects:"]
-            lines += [f"  {c.found} is found in {c.share:.0%} of the examples of {c.aspect}" for c in self.confusions]
+            lines += [
+                f"  {' and '.join(pair.aspects)}: mixed up in {pair.mixed_up} of {pair.examples} examples"
+                for pair in self.confusions
+            ]
         if self.suspects:
             lines += ["", "Examples that look mislabelled, the clearest first:"]
             lines += [
@@ -99,7 +104,8 @@ def make_report(detector: AspectDetector, examples: Examples) -> Report:
     """Judge every example by a detector that learned from the others."""
     if len(examples.texts) < 2:
         raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
-    groups = min(len(examples.texts), FOLDS)
+    count = len(examples.texts)
+    groups = count if count <= SINGLY else GROUPS
     cut = detector.thresholds()
     scores = _left_out_scores(detector, examples, groups)
     found = scores >= cut
@@ -113,8 +119,8 @@ def make_report(detector: AspectDetector, examples: Examples) -> Report:
         _suspects(examples.take(judged), scores[judged], cut),
         f1(truth, found),
         (low, high),
-        len(examples.texts),
-        -(-len(examples.texts) // groups),
+        count,
+        -(-count // groups),
     )
 
 
@@ -138,15 +144,14 @@ def _aspect_report(examples: Examples, truth: Bools, found: Bools, column: int) 
 
 
 def _confusions(aspects: tuple[str, ...], truth: Bools, found: Bools) -> list[Confusion]:
-    pairs = []
-    for row, aspect in enumerate(aspects):
-        own = truth[:, row]
-        for column, other in enumerate(aspects):
-            possible = own & ~truth[:, column]
-            share = float(found[possible, column].mean()) if possible.any() else 0.0
-            if share >= CONFUSED:
-                pairs.append(Confusion(aspect, other, share))
-    return sorted(pairs, key=lambda pair: -pair.share)
+    wrong = (truth.T.astype(np.int64) @ (found & ~truth)).tolist()  # how often each is found in examples of each
+    alone = (truth.T.astype(np.int64) @ ~truth).tolist()
+    pairs = [
+        Confusion((aspects[one], aspects[two]), wrong[one][two] + wrong[two][one], alone[one][two] + alone[two][one])
+        for one, two in combinations(range(len(aspects)), 2)
+    ]
+    named = (pair for pair in pairs if pair.mixed_up >= CONFUSED)
+    return sorted(named, key=lambda pair: -pair.mixed_up / pair.examples)
 
 
 def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
