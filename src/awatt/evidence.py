@@ -92,7 +92,7 @@ def fit(parameters: Parameters, examples: Line, labels: Array, background: Line,
     draft = Fitted(whole, looking, attended, names, near, labels[kept], facts=zeros, level=zeros, spread=zeros)
     ordinary = scores(parameters, draft, background)  # (5, n_background, n_aspects)
     level = ordinary.mean(1)
-    spread = ((ordinary - level[:, None]) ** 2).mean(1) ** 0.5 + 1e-3
+    spread = (((ordinary - level[:, None]) ** 2).mean(1) + 1e-6) ** 0.5  # never 0: without names there is none
     counts, others = labels.sum(0), 1 - labels
     own = (left_out.T * labels).sum(0) / counts
     # A lone aspect has no others: the background stands for them.
