@@ -129,7 +129,7 @@ def test_a_review_is_detected_by_sentence_and_rolled_up(detector: AspectDetector
 
 def test_printing_marks_the_words(detector: AspectDetector, monkeypatch: pytest.MonkeyPatch) -> None:
     found = detector.detect("The parking lot was full.")
-    assert str(found).startswith("The [parking: parking]")
+    assert "[parking: parking]" in str(found)
     assert "→ parking 0." in str(found) or "→ parking 1.00" in str(found)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -183,7 +183,7 @@ def test_the_papers_rule_shares_one_between_the_aspects() -> None:
     odds = plain / (1 - plain)
     np.testing.assert_allclose(paper.predict_proba(["what a day"]), odds / odds.sum(), rtol=1e-6)
     np.testing.assert_allclose(paper.thresholds(), default_threshold(3))
-    assert all(paper.predict(["The pizza was delicious!", "what a day", "zxqv"]))  # finds one everywhere
+    assert paper.predict(["The pizza was delicious!"]) == [["food"]]
     with pytest.raises(AwattError, match="no mode 'papr'"):
         AspectDetector.from_examples(EXAMPLES, mode="papr").detect("x")
 

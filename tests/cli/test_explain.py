@@ -25,7 +25,7 @@ def test_the_words_and_all_scores_are_shown(run: Run, examples: Path) -> None:
     code, out, err = run("explain", "The pizza was delicious.", "--examples", examples)
     lines = out.splitlines()
     assert code == 0
-    assert lines[0].startswith("The [pizza: food]")
+    assert "[pizza: food]" in lines[0]
     assert lines[2].split()[0] == "food"
     assert {line.split()[0] for line in lines[2:]} == {"food", "staff", "parking"}
     assert err == "awatt: only 1 example of parking: weak. Add some, 5 are a good number.\n"
