@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,8 @@ class TaskSampler:
         rate = self.chance.choice([0.0, 0.3, 0.5]) if len(chosen) > 1 else 0.5
         none = self._some(~mentions.any(1) & free, round(len(query) * rate / (1 - rate)))
         query = np.concatenate([query, none])
+        if not len(query):  # a small corpus whose sentences are all examples
+            return self.draw()
         return Task(support, mentions[support], query, mentions[query], list(chosen))
 
     def _aspects(self, count: int) -> dict[str, list[int]]:
@@ -121,12 +124,13 @@ def merge(folder: Path, split: str) -> Corpus:
 def start(config: BundleConfig, texts: list[str]) -> Matcher:
     """A matcher before training: the static vectors in eight bits, a background, and where the search begins."""
     tokenizer, vectors, unknown = read_model2vec(default_folder())
-    scale = np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-6) / 127
+    table = np.round(vectors / (np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-6) / 127)).astype(np.int8)
+    lengths = np.linalg.norm(table.astype(np.float32), axis=1, keepdims=True)
     chance = np.random.default_rng(config.seed)
     drawn = chance.choice(len(texts), config.n_background, replace=False)
     empty = unknown or 0
     background = Sentences.from_texts(tokenizer, [texts[number] for number in drawn], 256, empty)
-    first = {
+    first: dict[str, Any] = {
         "context": 0.15,
         "mean_share": 0.0,
         "log_attention": math.log(12),
@@ -141,8 +145,9 @@ def start(config: BundleConfig, texts: list[str]) -> Matcher:
         first[f"weight_{layer}"] = chance.normal(0, (2 / width) ** 0.5, (width, height))
         first[f"bias_{layer}"] = np.zeros(height)
     tensors = {
-        "table": np.round(vectors / scale).astype(np.int8),
-        "scale": scale.astype(np.float32),
+        "table": table,
+        "scale": (1 / np.maximum(lengths, 1)).astype(np.float32),
+        "loudness": np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32),
         "background_ids": background.ids.astype(np.int32),
         "background_lengths": background.lengths.astype(np.int32),
         **{f"parameter.{name}": np.asarray(value, dtype=np.float32) for name, value in first.items()},
@@ -179,7 +184,7 @@ class Learner:
 
     def _read(self, numbers: npt.NDArray[np.int64]) -> Line:
         part = self.sentences.take(numbers)
-        return read_line(torch.from_numpy(self.matcher.vectors(part)), part.lengths, self.parameters)
+        return read_line(*map(torch.from_numpy, self.matcher.vectors(part)), part.lengths)
 
     def _names(self, task: Task) -> Tensor:
         names = task.names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from awatt.config import build, choose
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.errors import AwattError
-from awatt.metrics import argmax_f1, macro_f1, mean_ci95, roc_auc
+from awatt.metrics import argmax_f1, calibration_error, false_aspects, macro_f1, mean_ci95, none_auroc, roc_auc
 from awatt.packed import Sentences
 from awatt.system import System
 from awatt.thresholds import THRESHOLDS, Scored
@@ -55,32 +56,51 @@ def score_episodes(
 
 def measure(system: System, batches: Iterable[Scored]) -> dict[str, float]:
     """AUC, macro-F1 at the system's threshold and argmax-F1: means over the episodes, and half-widths of the 95 %
-    intervals (``..._ci95``), as fractions."""
-    columns: dict[str, list[npt.NDArray[np.float64]]] = {"auc": [], "macro_f1": [], "argmax_f1": []}
+    intervals (``..._ci95``), as fractions.
+
+    Where queries mention none of the aspects also how well they are told from the others, and the number of aspects
+    that 100 of them are given; of a threshold that gives probabilities their calibration error, over all episodes.
+    """
+    columns: dict[str, list[npt.NDArray[np.float64]]] = defaultdict(list)
+    pairs: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]] = []
     for scored in batches:
         targets, probabilities = scored.targets.cpu().numpy(), scored.probabilities.cpu().numpy()
+        selected = system.threshold.select(scored).cpu().numpy()
         columns["auc"].append(roc_auc(probabilities, targets))
-        columns["macro_f1"].append(macro_f1(system.threshold.select(scored).cpu().numpy(), targets))
+        columns["macro_f1"].append(macro_f1(selected, targets))
         columns["argmax_f1"].append(argmax_f1(probabilities, targets))
+        has_none = not targets.any(-1).all()
+        if not has_none and not system.threshold.probabilistic:
+            continue
+        evidence = system.threshold.evidence(scored).detach().cpu().numpy()
+        if has_none:
+            columns["none_auroc"].append(none_auroc(evidence, targets))
+            columns["false_aspects_per_100"].append(false_aspects(selected, targets))
+        if system.threshold.probabilistic:
+            pairs.append((evidence.reshape(-1), targets.reshape(-1)))
     found: dict[str, float] = {}
     for name, parts in columns.items():
         interval = mean_ci95(np.concatenate(parts))
         found[name], found[f"{name}_ci95"] = interval.mean, interval.half_width
+    if pairs:
+        found["ece"] = calibration_error(*(np.concatenate(part) for part in zip(*pairs, strict=True)))
     return found
 
 
 def replace_threshold(system: System, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> None:
-    """Give the system another threshold: a number, or a kind that needs no training, calibrated on the val split."""
+    """Give the system another threshold: a number, or a kind that needs no training, calibrated on the val split.
+
+    The run's own kind may be named, too: if it is calibrated, that is done again for episodes of this shape.
+    """
     name, settings = wanted, {}
     with suppress(ValueError):
         name, settings = "static", {"value": float(wanted)}
     kind = choose(THRESHOLDS, name, "threshold")
-    if kind.trained:
-        if name == system.config.threshold:
-            return
+    if not kind.trained:
+        system.threshold = kind(build(kind.config_type, settings, "threshold"), shape.n_way, system.encoder.dim)
+        system.threshold.to(system.device)
+    elif name != system.config.threshold:
         raise AwattError(f"the {name} threshold is trained with its model. Train a run with --threshold {name}.")
-    system.threshold = kind(build(kind.config_type, settings, "threshold"), shape.n_way, system.encoder.dim)
-    system.threshold.to(system.device)
     if kind.calibrated:
         validation = list(score_episodes(system, load_corpus(data, "val"), shape, _CALIBRATION, seed))
         system.threshold.calibrate(validation)

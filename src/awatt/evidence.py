@@ -11,7 +11,7 @@ Ordinary review sentences, the *background*, are weak negatives, and the scale o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ _MANY = 2e7  # numbers that are held at once while fitting: bounds the memory wi
 class Line(NamedTuple):
     """Sentences as unit vectors."""
 
-    tokens: Array  # (n_tokens, dim) each with a share of its neighbours
+    tokens: Array  # (n_tokens, dim)
     means: Array  # (n_sentences, dim)
     lengths: Integers  # (n_sentences,)
 
@@ -63,17 +63,22 @@ class Fitted(NamedTuple):
     spread: Array  # (5, n_aspects) and their standard deviations
 
 
-def read_line(vectors: Array, lengths: Integers, parameters: Parameters) -> Line:
-    """Token vectors (n_tokens, dim) of sentences, as ``Line``."""
-    xp = namespace(vectors)
-    # Where the token before, and the one after, is of the same sentence.
-    inside = np.ones((len(vectors), 1))
+def read_line(tokens: Array, loudness: Array, lengths: Integers) -> Line:
+    """Unit token vectors (n_tokens, dim), and how much each counts in its sentence's mean (n_tokens, 1)."""
+    return Line(tokens, unit(segment_sums(tokens * loudness, lengths)), lengths)
+
+
+def _with_neighbours(values: Array, lengths: Integers, parameters: Parameters) -> Array:
+    """Each token's values and a share of its neighbours' in the sentence. (n_tokens, n) -> (n_tokens, n)
+
+    What is linear in the tokens' vectors may be mixed instead of them, which are far wider.
+    """
+    xp = namespace(values)
+    inside = np.ones((len(values), 1))  # whether the token before is of the same sentence
     inside[np.cumsum(lengths)[:-1]] = 0
     inside[0] = 0
-    before = like(inside, vectors)
-    after = like(np.roll(inside, -1), vectors)
-    around = before * xp.roll(vectors, 1, 0) + after * xp.roll(vectors, -1, 0)
-    return Line(unit(vectors + parameters["context"] * around), unit(segment_sums(vectors, lengths)), lengths)
+    around = like(inside, values) * xp.roll(values, 1, 0) + like(np.roll(inside, -1), values) * xp.roll(values, -1, 0)
+    return values + parameters["context"] * around
 
 
 def fit(parameters: Parameters, examples: Line, labels: Array, background: Line, names: Array) -> Fitted:
@@ -155,7 +160,7 @@ def _ridge(seen: Array, truth: Array, weights: Array, penalty: Array, n_left_out
     return _cast(found, seen.dtype), _cast(left_out, seen.dtype)
 
 
-def _cast(values: Array, dtype: object) -> Array:
+def _cast(values: Array, dtype: Any) -> Array:
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype)
 
 
@@ -164,13 +169,17 @@ def _with_constant(vectors: Array) -> Array:
     return xp.concatenate([vectors, xp.ones_like(vectors[..., :1])], -1)
 
 
-def _speaks(tokens: Array, classifiers: Array) -> Array:
-    """How much each token speaks for each aspect, from -1 to 1. (n_tokens, n_aspects)"""
-    return tokens @ unit(classifiers[:, :-1]).T
+def _speaks(parameters: Parameters, line: Line, directions: Array) -> Array:
+    """How much each token, with its neighbours, speaks for each direction. (n_tokens, n_aspects)"""
+    return _with_neighbours(line.tokens @ directions.T, line.lengths, parameters)
+
+
+def _direction(classifiers: Array) -> Array:
+    return unit(classifiers[:, :-1])
 
 
 def _attention(speaks: Array, log_temperature: Array) -> Array:
-    """Weights before they are divided by their sum over a sentence; nothing overflows, since cosines end at 1."""
+    """Weights before they are divided by their sum over a sentence; nothing overflows: cosines end at 1."""
     xp = namespace(speaks)
     return xp.exp(xp.exp(log_temperature) * (speaks - 1))
 
@@ -183,10 +192,11 @@ def _share(parameters: Parameters) -> Array:
 
 def _seen(parameters: Parameters, line: Line, looking: Array) -> Array:
     """Each sentence as each aspect sees it. (n_aspects, n_sentences, dim + 1)"""
-    weights = _attention(_speaks(line.tokens, looking), parameters["log_attention"])
+    weights = _attention(_speaks(parameters, line, _direction(looking)), parameters["log_attention"])
     totals = segment_sums(weights, line.lengths).T[..., None]
     share = _share(parameters)
-    looked_at = weighted_sums(weights, line.tokens, line.lengths) / totals
+    # The neighbours' part of each token is given to the neighbours' weights: the same sum.
+    looked_at = weighted_sums(_with_neighbours(weights, line.lengths, parameters), line.tokens, line.lengths) / totals
     return _with_constant((1 - share) * looked_at + share * line.means[None])
 
 
@@ -194,19 +204,27 @@ def scores(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     """The five scores that are measured on the background's scale. (5, n_sentences, n_aspects)"""
     xp = namespace(line.tokens)
     share = _share(parameters)
-    weights = _attention(_speaks(line.tokens, fitted.looking), parameters["log_attention"])
-    looked_at = _pooled(weights, line.tokens @ fitted.attended[:, :-1].T, line.lengths)
-    of_mean = line.means @ fitted.attended[:, :-1].T
-    attended = (1 - share) * looked_at + share * of_mean + fitted.attended[:, -1]
+    last = fitted.attended[:, :-1]
+    directions = xp.concatenate([_direction(fitted.looking), _direction(fitted.attended), fitted.names])
+    speaks = _speaks(parameters, line, directions)  # one product for all three
+    looking, word, name = _thirds(speaks)
+    size = (last * last).sum(-1) ** 0.5
+    weights = _attention(looking, parameters["log_attention"])
+    looked_at = _pooled(weights, word * size, line.lengths)
+    attended = (1 - share) * looked_at + share * (line.means @ last.T) + fitted.attended[:, -1]
     whole = line.means @ fitted.whole[:, :-1].T + fitted.whole[:, -1]
-    word, name = (
-        _pooled(_attention(speaks, parameters["log_word"]), speaks, line.lengths)
-        for speaks in (_speaks(line.tokens, fitted.attended), line.tokens @ fitted.names.T)
+    of_word, of_name = (
+        _pooled(_attention(values, parameters["log_word"]), values, line.lengths) for values in (word, name)
     )
     temperature = xp.exp(parameters["log_nearest"])
     alike = unit(line.means - parameters["centre"]) @ fitted.near.T
     nearest = 1 + xp.log(xp.exp(temperature * (alike - 1)) @ fitted.labels + 1e-30) / temperature
-    return xp.stack([attended, whole, word, nearest, name])
+    return xp.stack([attended, whole, of_word, nearest, of_name])
+
+
+def _thirds(values: Array) -> tuple[Array, Array, Array]:
+    third = values.shape[-1] // 3
+    return values[:, :third], values[:, third : 2 * third], values[:, 2 * third :]
 
 
 def _pooled(weights: Array, values: Array, lengths: Integers) -> Array:
@@ -260,6 +278,6 @@ def logits(parameters: Parameters, evidence: Array) -> Array:
 
 def attention(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     """How much of each aspect's attention each token has; a sentence's sum to 1. (n_tokens, n_aspects)"""
-    weights = _attention(_speaks(line.tokens, fitted.attended), parameters["log_word"])
+    weights = _attention(_speaks(parameters, line, _direction(fitted.attended)), parameters["log_word"])
     owner = np.repeat(np.arange(len(line.lengths)), line.lengths)
     return weights / segment_sums(weights, line.lengths)[owner]

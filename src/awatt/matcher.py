@@ -46,7 +46,8 @@ class Matcher:
         self.tokenizer, self.settings = tokenizer, settings
         self.tensors = dict(tensors)
         self.threshold, self.max_length = float(settings["threshold"]), int(settings["max_length"])
-        self.table, self.scale = tensors["table"], tensors["scale"]  # int8 (n_words, dim), float32 (n_words, 1)
+        # int8 (n_words, dim), and two numbers a word: what makes its vector one of length 1, and its length before
+        self.table, self.scale, self.loudness = (tensors[name] for name in ("table", "scale", "loudness"))
         prefix = "parameter."
         self.parameters = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
         ordinary = Sentences(tensors["background_ids"].astype(np.int64), tensors["background_lengths"].astype(np.int64))
@@ -108,15 +109,17 @@ class Matcher:
 
     def name_vectors(self, names: Sequence[str]) -> Floats:
         """A unit vector for each name; zeros for a name that says nothing, such as a number. (n_names, dim)"""
-        words = [re.sub(r"[\W_\d]+", " ", name).strip() for name in names]
-        line = self.read(self.tokenize(words))
-        return line.means * np.array([[bool(word)] for word in words], dtype=np.float32)
+        # "food#style_options" and "BatteryLife" are words, too.
+        words = [re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name) for name in names]
+        says = np.array([[any(map(str.isalpha, name))] for name in words], dtype=np.float32)
+        return self.read(self.tokenize(words)).means * says
 
-    def vectors(self, sentences: Sentences) -> Floats:
-        """The static vector of each token. (n_tokens, dim)"""
-        found: Floats = self.table[sentences.ids].astype(np.float32) * self.scale[sentences.ids]
-        return found
+    def vectors(self, sentences: Sentences) -> tuple[Floats, Floats]:
+        """The unit vector of each token (n_tokens, dim), and how much it counts (n_tokens, 1)."""
+        tokens = self.table[sentences.ids].astype(np.float32)
+        tokens *= self.scale[sentences.ids]
+        return tokens, self.loudness[sentences.ids]
 
     def read(self, sentences: Sentences) -> Line:
         """What the evidence is made from."""
-        return read_line(self.vectors(sentences), sentences.lengths, self.parameters)
+        return read_line(*self.vectors(sentences), sentences.lengths)

@@ -74,6 +74,23 @@ def false_aspects(predicted: ArrayLike, targets: ArrayLike) -> Floats:
     return _ratio(100 * n_false, np.count_nonzero(is_none, axis=(-2, -1)), otherwise=np.nan)
 
 
+# ---- over all episodes: probabilities
+
+
+def calibration_error(probabilities: ArrayLike, targets: ArrayLike, n_bins: int = 10) -> float:
+    """Expected calibration error: |mean probability - share of true ones| in bins of equal width, by their size.
+
+    ``probabilities`` from 0 to 1 and ``targets``, a flag each, both (n_pairs,).
+    """
+    probabilities = _values(probabilities)
+    truth = np.asarray(targets, dtype=np.float64)
+    if truth.shape != probabilities.shape:
+        raise AwattError(f"targets have shape {truth.shape}, but {probabilities.shape} is needed: a flag each.")
+    bins = np.clip((probabilities * n_bins).astype(np.int64), 0, n_bins - 1)
+    # In each bin, size x |mean - mean| is the absolute sum of the differences.
+    return float(np.abs(np.bincount(bins, probabilities - truth, n_bins)).sum() / probabilities.size)
+
+
 # ---- over episodes or seeds
 
 

@@ -99,7 +99,7 @@ class System(nn.Module):
         """Score a batch of episodes whose sentences lie in packed ``tokens``, with these lengths."""
         support = Encoded.pick(tokens, lengths, episode.support)
         query = Encoded.pick(tokens, lengths, episode.query)
-        scored = self._score(support, query, corpus, episode)
+        scored = self._score(support, query, corpus, episode, self.threshold.sees_examples)
         if not self.threshold.sees_sentences:
             return scored
         return replace(scored, query=query.mean(), support=support.mean().flatten(-3, -2))
@@ -116,7 +116,9 @@ class System(nn.Module):
             episode,
         )
 
-    def _score(self, support: Encoded, query: Encoded, corpus: Corpus, episode: Episode) -> Scored:
+    def _score(
+        self, support: Encoded, query: Encoded, corpus: Corpus, episode: Episode, with_examples: bool = False
+    ) -> Scored:
         summary = self.model.summarise(support)
         differences = None
         if isinstance(self.model, DistanceModel):
@@ -124,6 +126,10 @@ class System(nn.Module):
             scores = -differences.sum(-1)
         else:
             scores = self.model.scores(query, summary)
+        support_scores = None
+        if with_examples:
+            examples = Encoded(support.tokens, support.lengths.reshape(*support.shape[:-2], -1))
+            support_scores = self.model.scores(examples, summary)
         mentioned = corpus.mentions[episode.support[..., None], episode.aspects[..., None, None, :]]
         return Scored(
             probabilities=self.model.normalise(scores),
@@ -131,6 +137,7 @@ class System(nn.Module):
             differences=differences,
             support_targets=torch.from_numpy(mentioned).flatten(-3, -2).to(scores.device),
             targets=torch.from_numpy(episode.targets).to(scores.device),
+            support_scores=support_scores,
         )
 
     def save(self, folder: Path, card: str) -> None:

@@ -1,8 +1,8 @@
 """The episodic loop. It knows stages, episodes and losses, and no method by name.
 
 Stage one trains encoder and model with the squared error (Eq. 7). A threshold that is trained has a second stage, in
-which it learns jointly with them at a lower rate. Everything random is drawn from ``(seed, epoch)``, so a run that was
-killed and resumed ends with the numbers of an uninterrupted one.
+which it learns jointly with them at a lower rate, or alone while they stand still. Everything random is drawn from
+``(seed, epoch)``, so a run that was killed and resumed ends with the numbers of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from torch import Tensor
 
 from awatt.data.corpus import Corpus, find_split, load_corpus
 from awatt.data.fewasp import SPLITS, read_json
-from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
+from awatt.episode import Episode
 from awatt.errors import AwattError
 from awatt.evaluation import measure, score_episodes
 from awatt.runs import RunFolder, flatten_optimizer, restore_optimizer
@@ -33,7 +34,7 @@ class TrainingConfig:
     """The paper's schedule (appendix, "Training Details"); what it does not say is chosen on validation."""
 
     learning_rate: float = 1e-3
-    joint_learning_rate: float = 1e-4  # of the second stage
+    joint_learning_rate: float = 1e-4  # of a second stage in which the model learns, too
     episodes_an_epoch: int = 800
     validation_episodes: int = 600
     patience: int = 3  # epochs without a better validation measure
@@ -87,11 +88,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """Which losses are minimised, at which rate, and by which measure of validation the best epoch is chosen."""
+    """What learns, at which rate, and by which measure of validation the best epoch is chosen."""
 
     name: str
     learning_rate: float
-    with_threshold: bool
+    of_model: bool  # with its encoder
+    of_threshold: bool
     measure: str
 
 
@@ -167,11 +169,16 @@ class Trainer:
         self.sampler = EpisodeSampler(corpus, config.shape, config.seed)
         self.sentences = system.encoder.tokenize(corpus.sentences)
         self.held_out_sentences = system.encoder.tokenize(held_out.sentences)
-        schedule = config.training
-        self.stages = [Stage("model", schedule.learning_rate, False, "auc")]
-        if system.threshold.trained:
+        schedule, threshold = config.training, system.threshold
+        self.stages = [Stage("model", schedule.learning_rate, True, False, "auc")]
+        self.samplers = [self.sampler]  # of the stage for the threshold, which meets their episodes in turn
+        self.tokens: Tensor | None = None  # of the whole corpus, once the encoder stands still
+        if threshold.trained:
+            rate = schedule.joint_learning_rate if threshold.joint else schedule.learning_rate
             # The ranking is learned by now: the best epoch is the one whose threshold does best.
-            self.stages.append(Stage("threshold", schedule.joint_learning_rate, True, "macro_f1"))
+            self.stages.append(Stage("threshold", rate, threshold.joint, True, "macro_f1"))
+            others = [shape for shape in threshold.shapes(config.shape) if shape != config.shape]
+            self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in servable(corpus, others)]
         self.progress = Progress()
         self._try_out()
 
@@ -184,6 +191,8 @@ class Trainer:
         with torch.no_grad():
             scored = self.system.score_fresh(self.sentences, self.corpus, self.sampler.batch(0, 1))
             if self.system.threshold.trained:
+                if not self.system.threshold.joint:
+                    (scored,) = score_episodes(self.system, self.corpus, shape, 1, self.config.seed, self.sentences)
                 self.system.threshold.loss(scored)
 
     def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
@@ -227,9 +236,13 @@ class Trainer:
         """Adam; for tables of which a step touches a few rows, the one that updates only these."""
         sparse = {f"encoder.{name}" for name in self.system.encoder.sparse}
         named = [(name, value) for name, value in self.system.named_parameters() if value.requires_grad]
-        if not self.stage.with_threshold:
-            named = [(name, value) for name, value in named if not name.startswith("threshold.")]
-        rate, table_rate = self.stage.learning_rate, self.stage.learning_rate * self.config.training.table_rate
+        stage = self.stage
+        named = [
+            (name, value)
+            for name, value in named
+            if (stage.of_threshold if name.startswith("threshold.") else stage.of_model)
+        ]
+        rate, table_rate = stage.learning_rate, stage.learning_rate * self.config.training.table_rate
         groups = {
             "dense": (torch.optim.Adam, rate, [value for name, value in named if name not in sparse]),
             "sparse": (torch.optim.SparseAdam, table_rate, [value for name, value in named if name in sparse]),
@@ -275,14 +288,11 @@ class Trainer:
         schedule = self.config.training
         # From (seed, epoch) alone, so that a resumed run draws the same numbers.
         torch.manual_seed((self.config.seed * 100_003 + self.progress.epoch) % 2**64)
-        self.system.train()
-        total, first = 0.0, self.progress.epoch * schedule.episodes_an_epoch
-        done = 0
-        for episode in self.sampler.batches(first, schedule.episodes_an_epoch, schedule.episodes_a_step):
-            scored = self.system.score_fresh(self.sentences, self.corpus, episode)
-            loss = squared_error(scored)
-            if self.stage.with_threshold:
-                loss = loss + self.system.threshold.loss(scored)
+        self.system.train(self.stage.of_model)  # what stands still works as in use, without dropout
+        self.system.threshold.train()
+        total, done = 0.0, 0
+        for episode in self._episodes():
+            loss = self._loss(episode)
             for optimizer in optimizers.values():
                 optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -298,6 +308,31 @@ class Trainer:
             done += len(episode)
             on_step(Step(self.stage.name, self.progress.epoch + 1, done, schedule.episodes_an_epoch, value))
         return total / schedule.episodes_an_epoch
+
+    def _episodes(self) -> Iterator[Episode]:
+        """Those of this epoch, in batches of one step; which they are depends on the epoch's number only."""
+        schedule, epoch = self.config.training, self.progress.epoch
+        first, size = epoch * schedule.episodes_an_epoch, schedule.episodes_a_step
+        if not self.stage.of_threshold or len(self.samplers) == 1:
+            yield from self.sampler.batches(first, schedule.episodes_an_epoch, size)
+            return
+        places = range(0, schedule.episodes_an_epoch, size)
+        for step, place in enumerate(places, epoch * len(places)):
+            sampler = self.samplers[step % len(self.samplers)]
+            yield sampler.batch(first + place, min(size, schedule.episodes_an_epoch - place))
+
+    def _loss(self, episode: Episode) -> Tensor:
+        """What this stage minimises."""
+        system, threshold = self.system, self.system.threshold
+        if self.stage.of_model:
+            scored = system.score_fresh(self.sentences, self.corpus, episode)
+            error = squared_error(scored)
+            return error + threshold.loss(scored) if self.stage.of_threshold else error
+        with torch.no_grad():
+            if self.tokens is None:
+                self.tokens = system.encode(self.sentences)
+            scored = system.score(self.tokens, self.sentences.lengths, self.corpus, episode)
+        return threshold.loss(scored)
 
     def _checkpoint(self, optimizers: dict[str, torch.optim.Optimizer]) -> None:
         state = self.system.state_dict()

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import data, demo, detect, explain, registry, reproduce, research
+from awatt.cli import bundle, data, demo, detect, explain, registry, reproduce, research
 from awatt.errors import AwattError
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ app.command("evaluate")(research.evaluate)
 app.command("models")(registry.models)
 app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
+app.command("bundle")(bundle.bundle)
 app.command("reproduce")(reproduce.reproduce)
 
 # typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 ExamplesFile = Annotated[
     Path | None,
-    typer.Option("--examples", metavar="FILE", help="Examples: JSONL, CSV, TSV or Parquet with text and aspects."),
+    typer.Option(
+        "--examples",
+        metavar="FILE",
+        help="JSONL, CSV, TSV or Parquet with text and aspects; JSON {aspect: [texts]}.",
+    ),
 ]
 ModelFolder = Annotated[
     Path | None, typer.Option("--model", metavar="FOLDER", help="A saved detector, instead of --examples.")
@@ -49,7 +53,7 @@ def open_detector(
     else:
         assert examples is not None
         detector = AspectDetector()
-        detector._learn(Examples.read(examples, text_column, aspects_column))
+        detector._learn(Examples.read(examples, text_column, aspects_column).checked())
     if threshold:
         detector.set_params(threshold=parse_thresholds(threshold))
     if mode is not None:

@@ -26,7 +26,8 @@ def train(
     method: Annotated[str | None, typer.Option(help="See 'awatt models'. [default: proto-awatt]")] = None,
     encoder: Annotated[str | None, typer.Option(help="See 'awatt encoders'. [default: glove-cnn]")] = None,
     threshold: Annotated[
-        str | None, typer.Option(help="static, policy, kernel-regression, mean-std. [default: static]")
+        str | None,
+        typer.Option(help="static, policy, kernel-regression, mean-std, radius, acceptance. [default: static]"),
     ] = None,
     n_way: Annotated[int | None, typer.Option(help="Aspects an episode. [default: 5]")] = None,
     n_shot: Annotated[int | None, typer.Option(help="Examples an aspect. [default: 5]")] = None,
@@ -107,7 +108,11 @@ def evaluate(
     split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 600,
     threshold: Annotated[
-        str | None, typer.Option(help="Another one than the run's: a number, static, kernel-regression, mean-std.")
+        str | None,
+        typer.Option(
+            help="Another one than the run's: a number, static, kernel-regression, mean-std, radius; "
+            "or the run's own, calibrated anew for these episodes."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the episodes. [default: the run's]")] = None,
     n_way: Annotated[int | None, typer.Option(help="Aspects an episode. [default: the run's]")] = None,
@@ -118,7 +123,11 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
-    """AUC, macro-F1 and argmax-F1 with their 95 % intervals over episodes of a split."""
+    """AUC, macro-F1 and argmax-F1 with their 95 % intervals over episodes of a split.
+
+    With --none-rate also the AUROC of queries without any aspect against the others, and the number of aspects that
+    100 of them are given. Thresholds that are calibrated see validation episodes with the same none rate.
+    """
     from awatt.errors import require
 
     require("torch", "train").set_num_threads(threads)
@@ -156,8 +165,11 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(result, indent=1))
         return
-    for name in ("auc", "macro_f1", "argmax_f1"):
-        typer.echo(f"{name.replace('_', '-'):<10} {found[name]:.4f} ± {found[f'{name}_ci95']:.4f}")
+    for name in ("auc", "macro_f1", "argmax_f1", "none_auroc", "false_aspects_per_100"):
+        if name in found:
+            typer.echo(f"{name.replace('_', '-'):<10} {found[name]:.4f} ± {found[f'{name}_ci95']:.4f}")
+    if "ece" in found:
+        typer.echo(f"{'ece':<10} {found['ece']:.4f}")
     typer.echo(
         f"{episodes} episodes of {split}, {shape.n_way}-way {shape.n_shot}-shot, seed {seed}, "
         f"threshold {result['threshold']}, {result['seconds']:.1f} s",

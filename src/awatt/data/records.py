@@ -126,6 +126,8 @@ class _Source:
         if self.text_column not in names:
             found = ", ".join(map(repr, names)) or "none"
             advice = "Name the one that holds the text with --text-column."
+            if len(names) == 1 and ";" in names[0]:  # as some spreadsheets write CSV
+                advice = "The cells seem to be separated by ';'. Save the file with commas, or with tabs as .tsv."
             raise self.fault(f"no such column; the columns are: {found}. {advice}", line, self.text_column)
 
     def record(self, line: int, row: dict[str, object]) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,6 +126,27 @@ class EpisodeSampler:
             f"aspects of the same episode, and {self.shape.n_shot}-shot with {self.shape.n_query} queries needs "
             f"{each}. Add sentences that only mention '{name}', or lower --n-shot or --n-query."
         )
+
+
+def servable(corpus: Corpus, shapes: Iterable[EpisodeShape]) -> list[EpisodeShape]:
+    """The shapes of which every episode can surely be drawn, whatever the aspects that meet in it."""
+    listed = np.zeros((len(corpus.sentences), len(corpus.aspects)), dtype=np.float32)
+    for column, members in enumerate(corpus.members):
+        listed[members, column] = 1
+    shared = listed.T @ listed  # (n_aspects, n_aspects) sentences that may stand for either
+    sizes = shared.diagonal().copy()
+    np.fill_diagonal(shared, 0)
+    mentioned = np.sort(corpus.mentions.sum(0))[::-1]
+
+    def fits(shape: EpisodeShape) -> bool:
+        if shape.n_way > len(corpus.aspects):
+            return False
+        each = shape.n_shot + shape.n_query
+        taken = np.sort(np.minimum(shared, each))[:, ::-1][:, : shape.n_way - 1].sum(1)  # by others, at worst
+        free = len(corpus.sentences) - mentioned[: shape.n_way].sum()
+        return bool((sizes - taken >= each).all() and free >= shape.n_none)
+
+    return [shape for shape in shapes if fits(shape)]
 
 
 def _check(corpus: Corpus, shape: EpisodeShape) -> None:

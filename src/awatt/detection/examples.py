@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from awatt.data.formats import shown
 from awatt.data.records import Record, read_records
-from awatt.errors import AwattError
+from awatt.errors import AwattError, DataError
 
 MOST_ASPECTS = 200  # more are a taxonomy; every score is computed for every sentence
 
@@ -32,19 +33,23 @@ class Examples:
 
     @classmethod
     def of(cls, given: Given) -> Examples:
-        """From ``{aspect: sentences}``, records, or a file of records; every aspect must have an example."""
+        """From ``{aspect: sentences}``, records, or a file of them; every aspect must have an example."""
         if isinstance(given, Mapping):
             examples = cls.from_mapping(given)
         elif isinstance(given, str | Path):
             examples = cls.read(given)
         else:
             examples = cls.from_pairs((record.text, record.aspects) for record in given)
-        if not examples.aspects:
+        return examples.checked()
+
+    def checked(self) -> Examples:
+        """Itself, if every aspect has an example."""
+        if not self.aspects:
             raise AwattError('there is no aspect. Give at least one with an example: {"food": ["Great pizza."]}.')
-        for aspect, count in zip(examples.aspects, examples.counts, strict=True):
+        for aspect, count in zip(self.aspects, self.counts, strict=True):
             if not count:
                 raise AwattError(f"aspect '{aspect}' has no example. Give it at least one sentence, or leave it out.")
-        return examples
+        return self
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Sequence[str]]) -> Examples:
@@ -59,7 +64,12 @@ class Examples:
 
     @classmethod
     def read(cls, path: str | Path, text_column: str = "text", aspects_column: str = "aspects") -> Examples:
-        """From a file with a column of text and one of aspects; a row without an aspect is an example of none."""
+        """From a file with a column of text and one of aspects; a row without an aspect is an example of none.
+
+        A ``.json`` file holds one object, ``{aspect: [sentences]}``.
+        """
+        if str(path).lower().endswith(".json"):
+            return cls.from_mapping(_read_object(Path(path)))
         batches = read_records(path, text_column=text_column, aspects_column=aspects_column)
         examples = cls.from_pairs((record.text, record.aspects) for record in chain.from_iterable(batches))
         if not examples.aspects:
@@ -135,6 +145,18 @@ class Examples:
         """Some of the sentences, by a mask or by their numbers."""
         numbers = np.arange(len(self.texts))[rows]
         return Examples(tuple(self.texts[number] for number in numbers), self.aspects, self.labels[numbers])
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError("there is no such file. Check the path.", path) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"broken JSON ({error}). Check it, or give one object a line as .jsonl.", path) from None
+    if not isinstance(value, dict) or not value:
+        raise DataError(f'found {shown(value)}, but {{"food": ["Great pizza."]}}, say, is needed.', path)
+    return value
 
 
 def check_count(n_aspects: int) -> None:

@@ -1,9 +1,11 @@
 """Thresholds: which of the scored aspects a query is given."""
 
+from awatt.thresholds.acceptance import Acceptance
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.kernel_regression import KernelRegression
 from awatt.thresholds.mean_std import MeanStd
 from awatt.thresholds.policy import Policy
+from awatt.thresholds.radius import Radius
 from awatt.thresholds.static import Static
 
 THRESHOLDS: dict[str, type[Threshold]] = {
@@ -11,6 +13,8 @@ THRESHOLDS: dict[str, type[Threshold]] = {
     "policy": Policy,
     "kernel-regression": KernelRegression,
     "mean-std": MeanStd,
+    "radius": Radius,
+    "acceptance": Acceptance,
 }
 
 __all__ = ["THRESHOLDS", "Scored", "Threshold"]

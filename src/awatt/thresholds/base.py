@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from awatt.data.sampler import EpisodeShape
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -23,18 +25,27 @@ class Scored:
         None  # (episodes, n_query, dim) mean vector of each query's tokens, if the threshold sees sentences
     )
     support: Tensor | None = None  # (episodes, n_way * n_shot, dim) mean vector of each example's tokens
+    support_scores: Tensor | None = (
+        None  # (episodes, n_way * n_shot, n_way) the examples scored as if they were queries
+    )
 
 
 class Threshold(nn.Module, ABC):
     """Base of the family. A threshold is learned in a second stage, calibrated on validation, or fixed."""
 
     config_type: ClassVar[type]
-    #: whether the threshold has parameters that are trained jointly with the model in a second stage
+    #: whether the threshold has parameters that are trained in a second stage
     trained: ClassVar[bool] = False
+    #: whether encoder and model learn on in that stage, or stand still
+    joint: ClassVar[bool] = True
     #: whether it chooses its settings from scored validation episodes
     calibrated: ClassVar[bool] = False
     #: whether it looks at the sentences' own vectors, which cost some time to make
     sees_sentences: ClassVar[bool] = False
+    #: whether it looks at the examples' own scores, which cost some time to make
+    sees_examples: ClassVar[bool] = False
+    #: whether its evidence is the probability that an aspect is mentioned
+    probabilistic: ClassVar[bool] = False
 
     def __init__(self, config: Any, n_way: int, dim: int) -> None:
         super().__init__()
@@ -43,6 +54,14 @@ class Threshold(nn.Module, ABC):
     @abstractmethod
     def select(self, scored: Scored) -> Tensor:
         """Which aspects each query is given. (episodes, n_query, n_way) bool"""
+
+    def evidence(self, scored: Scored) -> Tensor:
+        """What is decided from: the higher, the more likely an aspect, in all queries alike. Of the shape of select."""
+        return scored.probabilities
+
+    def shapes(self, shape: EpisodeShape) -> tuple[EpisodeShape, ...]:
+        """The episodes that a trained threshold learns from, in turn, in a run of this shape."""
+        return (shape,)
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
         """What a calibrated threshold does with scored validation episodes."""

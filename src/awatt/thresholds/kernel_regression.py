@@ -66,8 +66,12 @@ class KernelRegression(Threshold):
         estimate = (count_shares * cuts).sum(-1)
         return self.meta_rate * default_threshold(n_way) + (1 - self.meta_rate) * estimate
 
+    def evidence(self, scored: Scored) -> Tensor:
+        """By how much the ranking exceeds the query's threshold."""
+        return scored.probabilities - self.threshold(scored)[..., None]
+
     def select(self, scored: Scored) -> Tensor:
-        return scored.probabilities > self.threshold(scored)[..., None]
+        return self.evidence(scored) > 0
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
         """The bandwidth and the mixture with the best macro-F1 on validation."""

@@ -83,9 +83,12 @@ class Policy(Threshold):
         hidden = torch.relu(self.state(state))
         return F.softplus(self.a(hidden))[..., 0] + 1, F.softplus(self.b(hidden))[..., 0] + 1
 
+    def evidence(self, scored: Scored) -> Tensor:
+        """By how much the ranking exceeds the query's threshold: inference takes the mode of the distribution."""
+        return self.ranking(scored) - beta_mode(*self.parameters_of(scored))[..., None]
+
     def select(self, scored: Scored) -> Tensor:
-        """Inference takes the mode of the distribution."""
-        return self.ranking(scored) >= beta_mode(*self.parameters_of(scored))[..., None]
+        return self.evidence(scored) >= 0
 
     def loss(self, scored: Scored) -> Tensor:
         """Eq. 8: -(score - score*) log P(tau), with the F1 of a sampled threshold and of the mode."""
