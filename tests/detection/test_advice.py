@@ -60,6 +60,12 @@ def test_a_report_needs_two_examples() -> None:
     assert "cannot be checked" in str(only)
 
 
+def test_many_examples_are_left_out_in_groups() -> None:
+    report = AspectDetector.from_examples({"food": [f"pizza {n}" for n in range(250)], "staff": ["waiter"]}).report()
+    assert report.left_out == 13
+    assert "251 examples, 13 at a time left out" in str(report)
+
+
 def test_examples_of_none_are_judged_too() -> None:
     detector = AspectDetector().fit(
         [*EXAMPLES["food"], "what a day", "a delicious pizza it was"], [["food"]] * 5 + [[], []]
