@@ -30,7 +30,10 @@ def test_import_awatt_brings_no_other_package() -> None:
     assert not found & (HEAVY | LIGHT)
 
 
-@pytest.mark.parametrize("module", ["awatt.cli", "awatt.text", "awatt.errors", "awatt.episode", "awatt.data.sampler"])
+MODULES = ["awatt.cli", "awatt.text", "awatt.errors", "awatt.episode", "awatt.data.sampler", "awatt.detector"]
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_import_of_a_part_brings_nothing_heavy(module: str) -> None:
     assert not imported_by(f"import {module}") & HEAVY
 

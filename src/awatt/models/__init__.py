@@ -1,22 +1,21 @@
-"""Few-shot methods, each a small file on the common base."""
+"""Few-shot methods, each a small file on the common base.
 
-from awatt.models.base import DistanceModel, FewShotModel
-from awatt.models.graph import Graph
-from awatt.models.imp import Imp
-from awatt.models.matching import Matching
-from awatt.models.proto_awatt import ProtoAwatt
-from awatt.models.proto_hatt import ProtoHatt
-from awatt.models.prototypical import Prototypical
-from awatt.models.relation import Relation
+They are imported when they are first asked for: they need torch, but ``awatt.models.ops``, which the detector shares
+with them, does not.
+"""
 
-MODELS: dict[str, type[FewShotModel]] = {
-    "matching": Matching,
-    "prototypical": Prototypical,
-    "relation": Relation,
-    "graph": Graph,
-    "imp": Imp,
-    "proto-hatt": ProtoHatt,
-    "proto-awatt": ProtoAwatt,
-}
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from awatt.models.base import DistanceModel, FewShotModel
+    from awatt.models.methods import MODELS
 
 __all__ = ["MODELS", "DistanceModel", "FewShotModel"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'awatt.models' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module("awatt.models.methods" if name == "MODELS" else "awatt.models.base"), name)
