@@ -19,7 +19,7 @@ def make_parameters(seed: int = 0) -> dict[str, Any]:
     chance = np.random.default_rng(seed)
     found: dict[str, Any] = dict.fromkeys(("log_attention", "log_word", "log_nearest"), 1.0)
     found |= {"log_penalty": -2.0, "log_attended_penalty": -1.5, "log_background": -1.0}
-    found |= {"context": 0.3, "mean_share": -0.4, "centre": chance.normal(0, 0.1, DIM)}
+    found |= {"mean_share": -0.4, "centre": chance.normal(0, 0.1, DIM)}
     for layer, (width, height) in enumerate([(len(FEATURES), 5), (5, 4), (4, 1)], start=1):
         found |= {f"weight_{layer}": chance.normal(0, 1, (width, height)), f"bias_{layer}": chance.normal(0, 1, height)}
     return {name: np.asarray(value, dtype=np.float32) for name, value in found.items()}
@@ -123,26 +123,6 @@ def test_one_aspect_and_one_example_give_numbers() -> None:
     found = probabilities(take(EXAMPLES, [0]), LABELS[:1, :1], NAMES[:1])
     assert found.shape == (3, 1)
     assert np.isfinite(found).all()
-
-
-def test_the_neighbours_part_may_be_mixed_into_scores_or_weights() -> None:
-    share = PARAMETERS["context"]
-    mixed = SENTENCES.tokens.copy()
-    ends = np.cumsum(SENTENCES.lengths)
-    for first, end in zip(ends - SENTENCES.lengths, ends, strict=True):
-        for place in range(first, end):
-            for other in (place - 1, place + 1):
-                if first <= other < end:
-                    mixed[place] += share * SENTENCES.tokens[other]
-    found = evidence._speaks(PARAMETERS, SENTENCES, NAMES)
-    np.testing.assert_allclose(found, mixed @ NAMES.T, atol=1e-6)
-    weights = np.exp(found)
-    spread = evidence._with_neighbours(weights, SENTENCES.lengths, PARAMETERS)
-    np.testing.assert_allclose(
-        weighted_sums(spread, SENTENCES.tokens, SENTENCES.lengths),
-        weighted_sums(weights, mixed, SENTENCES.lengths),
-        atol=1e-5,
-    )
 
 
 def test_the_last_score_is_the_last_classifiers_of_what_the_aspect_sees() -> None:

@@ -42,7 +42,7 @@ class BundleConfig:
     tasks_a_step: int = 2
     learning_rate: float = 3e-3
     hidden: int = 32
-    n_background: int = 64
+    n_background: int = 100
     inner_nodes: float = 0.4  # share of the tasks whose aspects are inner nodes of the category tree
     names: float = 0.5  # share of the tasks with the aspects' names; of these a fifth has them at the wrong aspects
     max_examples: int = 200  # of a task
@@ -131,7 +131,6 @@ def start(config: BundleConfig, texts: list[str]) -> Matcher:
     empty = unknown or 0
     background = Sentences.from_texts(tokenizer, [texts[number] for number in drawn], 256, empty)
     first: dict[str, Any] = {
-        "context": 0.15,
         "mean_share": 0.0,
         "log_attention": math.log(12),
         "log_word": math.log(12),
@@ -184,7 +183,8 @@ class Learner:
 
     def _read(self, numbers: npt.NDArray[np.int64]) -> Line:
         part = self.sentences.take(numbers)
-        return read_line(*map(torch.from_numpy, self.matcher.vectors(part)), part.lengths)
+        tokens, loudness = map(torch.from_numpy, self.matcher.vectors(part))
+        return read_line(tokens, loudness, part.lengths)
 
     def _names(self, task: Task) -> Tensor:
         names = task.names

@@ -68,19 +68,6 @@ def read_line(tokens: Array, loudness: Array, lengths: Integers) -> Line:
     return Line(tokens, unit(segment_sums(tokens * loudness, lengths)), lengths)
 
 
-def _with_neighbours(values: Array, lengths: Integers, parameters: Parameters) -> Array:
-    """Each token's values and a share of its neighbours' in the sentence. (n_tokens, n) -> (n_tokens, n)
-
-    What is linear in the tokens' vectors may be mixed instead of them, which are far wider.
-    """
-    xp = namespace(values)
-    inside = np.ones((len(values), 1))  # whether the token before is of the same sentence
-    inside[np.cumsum(lengths)[:-1]] = 0
-    inside[0] = 0
-    around = like(inside, values) * xp.roll(values, 1, 0) + like(np.roll(inside, -1), values) * xp.roll(values, -1, 0)
-    return values + parameters["context"] * around
-
-
 def fit(parameters: Parameters, examples: Line, labels: Array, background: Line, names: Array) -> Fitted:
     """Learn from labels (n_examples, n_aspects) of 0 and 1, at least one 1 an aspect, and names (n_aspects, dim)."""
     n_examples, n_aspects = labels.shape
@@ -169,12 +156,8 @@ def _with_constant(vectors: Array) -> Array:
     return xp.concatenate([vectors, xp.ones_like(vectors[..., :1])], -1)
 
 
-def _speaks(parameters: Parameters, line: Line, directions: Array) -> Array:
-    """How much each token, with its neighbours, speaks for each direction. (n_tokens, n_aspects)"""
-    return _with_neighbours(line.tokens @ directions.T, line.lengths, parameters)
-
-
 def _direction(classifiers: Array) -> Array:
+    """What a token's vector is multiplied with to know how much it speaks for each aspect: a cosine."""
     return unit(classifiers[:, :-1])
 
 
@@ -192,11 +175,10 @@ def _share(parameters: Parameters) -> Array:
 
 def _seen(parameters: Parameters, line: Line, looking: Array) -> Array:
     """Each sentence as each aspect sees it. (n_aspects, n_sentences, dim + 1)"""
-    weights = _attention(_speaks(parameters, line, _direction(looking)), parameters["log_attention"])
+    weights = _attention(line.tokens @ _direction(looking).T, parameters["log_attention"])
     totals = segment_sums(weights, line.lengths).T[..., None]
     share = _share(parameters)
-    # The neighbours' part of each token is given to the neighbours' weights: the same sum.
-    looked_at = weighted_sums(_with_neighbours(weights, line.lengths, parameters), line.tokens, line.lengths) / totals
+    looked_at = weighted_sums(weights, line.tokens, line.lengths) / totals
     return _with_constant((1 - share) * looked_at + share * line.means[None])
 
 
@@ -206,8 +188,7 @@ def scores(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     share = _share(parameters)
     last = fitted.attended[:, :-1]
     directions = xp.concatenate([_direction(fitted.looking), _direction(fitted.attended), fitted.names])
-    speaks = _speaks(parameters, line, directions)  # one product for all three
-    looking, word, name = _thirds(speaks)
+    looking, word, name = _thirds(line.tokens @ directions.T)  # one product for all three
     size = (last * last).sum(-1) ** 0.5
     weights = _attention(looking, parameters["log_attention"])
     looked_at = _pooled(weights, word * size, line.lengths)
@@ -278,6 +259,6 @@ def logits(parameters: Parameters, evidence: Array) -> Array:
 
 def attention(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     """How much of each aspect's attention each token has; a sentence's sum to 1. (n_tokens, n_aspects)"""
-    weights = _attention(_speaks(parameters, line, _direction(fitted.attended)), parameters["log_word"])
+    weights = _attention(line.tokens @ _direction(fitted.attended).T, parameters["log_word"])
     owner = np.repeat(np.arange(len(line.lengths)), line.lengths)
     return weights / segment_sums(weights, line.lengths)[owner]

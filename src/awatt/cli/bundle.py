@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from awatt.data.sampler import EpisodeShape
 
 
 def bundle(
@@ -37,3 +40,30 @@ def bundle(
         matcher = train(data, config, lambda done, loss: bar.update(task, completed=done))
     matcher.save(out)
     typer.echo(str(out))
+
+
+def find_matcher(run: Path) -> Path | None:
+    """The folder of a model that detects: 'bundled', or one that 'awatt bundle' wrote; None for a run's folder."""
+    from awatt.matcher import BUNDLED
+
+    if run == Path("bundled"):
+        return BUNDLED
+    return run if (run / "config.json").is_file() and not (run / "run.json").is_file() else None
+
+
+def evaluate_matcher(
+    folder: Path, data: Path, split: str, episodes: int, threshold: str | None, seed: int, shape: EpisodeShape
+) -> dict[str, Any]:
+    """Its measures on episodes of a split, at its own threshold or another."""
+    from awatt.data.corpus import load_corpus
+    from awatt.errors import AwattError
+    from awatt.matcher import Matcher
+    from awatt.matcher_evaluation import judge, measure
+
+    matcher = Matcher.load(folder)
+    try:
+        cut = matcher.threshold if threshold is None else float(threshold)
+    except ValueError:
+        raise AwattError(f"--threshold is '{threshold}', but a model that detects takes a number.") from None
+    judged = judge(matcher, load_corpus(data, split), shape, episodes, seed)
+    return {**measure(judged, cut), "threshold": cut}

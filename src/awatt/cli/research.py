@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from awatt.cli.bundle import evaluate_matcher, find_matcher
+
 if TYPE_CHECKING:
     from awatt.training import RunConfig
 
@@ -103,7 +105,9 @@ def _resolve(config: Path | None, options: dict[str, Any], episode: dict[str, An
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'awatt train' wrote.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A folder that 'awatt train' or 'awatt bundle' wrote, or: bundled.")
+    ],
     data: Data,
     split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 600,
@@ -128,32 +132,41 @@ def evaluate(
     With --none-rate also the AUROC of queries without any aspect against the others, and the number of aspects that
     100 of them are given. Thresholds that are calibrated see validation episodes with the same none rate.
     """
-    from awatt.errors import require
-
-    require("torch", "train").set_num_threads(threads)
     from awatt.config import build
-    from awatt.data.corpus import load_corpus
     from awatt.data.sampler import EpisodeShape
-    from awatt.evaluation import measure, replace_threshold, score_episodes
-    from awatt.runs import RunFolder
-    from awatt.system import System
-    from awatt.training import pick_device
 
     start = time.perf_counter()
-    system = System.load(run).to(pick_device(device))
-    asked = RunFolder(run).read_description()
     given = {"n_way": n_way, "n_shot": n_shot, "n_query": n_query, "none_rate": none_rate}
-    given = asked["episode"] | {name: value for name, value in given.items() if value is not None}
-    shape = build(EpisodeShape, given, "episode")
-    seed = asked["seed"] if seed is None else seed
-    if threshold is not None:
-        replace_threshold(system, threshold, data, shape, seed)
-    found = measure(system, score_episodes(system, load_corpus(data, split), shape, episodes, seed))
+    given = {name: value for name, value in given.items() if value is not None}
+    matcher = find_matcher(run)
+    if matcher:
+        seed = 5 if seed is None else seed
+        shape = build(EpisodeShape, given, "episode")
+        found = evaluate_matcher(matcher, data, split, episodes, threshold, seed, shape)
+        threshold = str(found.pop("threshold"))
+    else:
+        from awatt.errors import require
+
+        require("torch", "train").set_num_threads(threads)
+        from awatt.data.corpus import load_corpus
+        from awatt.evaluation import measure, replace_threshold, score_episodes
+        from awatt.runs import RunFolder
+        from awatt.system import System
+        from awatt.training import pick_device
+
+        system = System.load(run).to(pick_device(device))
+        asked = RunFolder(run).read_description()
+        shape = build(EpisodeShape, asked["episode"] | given, "episode")
+        seed = asked["seed"] if seed is None else seed
+        if threshold is not None:
+            replace_threshold(system, threshold, data, shape, seed)
+        found = measure(system, score_episodes(system, load_corpus(data, split), shape, episodes, seed))
+        threshold = threshold or system.config.threshold
     result = {
         # One episode has no interval, and JSON no NaN.
         **{name: None if math.isnan(value) else value for name, value in found.items()},
         "episodes": episodes,
-        "threshold": threshold or system.config.threshold,
+        "threshold": threshold,
         "split": split,
         "seed": seed,
         "n_way": shape.n_way,
@@ -167,7 +180,8 @@ def evaluate(
         return
     for name in ("auc", "macro_f1", "argmax_f1", "none_auroc", "false_aspects_per_100"):
         if name in found:
-            typer.echo(f"{name.replace('_', '-'):<10} {found[name]:.4f} ± {found[f'{name}_ci95']:.4f}")
+            interval = f" ± {found[f'{name}_ci95']:.4f}" if f"{name}_ci95" in found else ""
+            typer.echo(f"{name.replace('_', '-'):<10} {found[name]:.4f}{interval}")
     if "ece" in found:
         typer.echo(f"{'ece':<10} {found['ece']:.4f}")
     typer.echo(
