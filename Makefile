@@ -2,7 +2,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint check clean
+SHARED := $(or $(AWATT_SHARED),../shared)
+
+.PHONY: demo test lint check train-bundled clean
 
 demo: .venv/core  ## the main job on the bundled sample, with the core packages only
 	$(BIN)/awatt demo
@@ -16,6 +18,10 @@ lint: .venv/dev  ## style and types
 	$(BIN)/mypy
 
 check: test lint  ## what CI runs
+
+train-bundled: .venv/dev  ## the model that the package ships with, from AWATT_SHARED, in about ten minutes
+	test -d datasets || $(BIN)/awatt data build $(SHARED)/data/yelp_aspect --fewasp $(SHARED)/data/fewasp --out datasets
+	$(BIN)/awatt bundle --data datasets --out src/awatt/pretrained
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
