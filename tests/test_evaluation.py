@@ -19,6 +19,7 @@ from awatt.thresholds import Scored
 from awatt.thresholds.kernel_regression import KernelRegression
 from awatt.thresholds.mean_std import MeanStd
 from awatt.thresholds.policy import Policy
+from awatt.thresholds.radius import Radius
 from awatt.thresholds.static import Static
 
 torch.set_num_threads(1)
@@ -116,7 +117,31 @@ def test_episodes_with_sentences_of_no_aspect_are_scored(data: Path) -> None:
     (scored,) = score_episodes(system, corpus(data), shape, 4, 5)
     assert scored.targets.shape == (4, 8, 3)
     assert not scored.targets[:, 6:].any()
-    assert 0 < measure(system, [scored])["macro_f1"] < 1
+    found = measure(system, [scored])
+    assert 0 < found["macro_f1"] < 1
+    # By hand: the last two queries of each episode mention nothing.
+    best, selected = scored.probabilities.amax(-1), scored.probabilities >= 0.3
+    wins = best[:, :6, None] > best[:, None, 6:]
+    assert found["none_auroc"] == pytest.approx(wins.double().mean().item())
+    assert found["false_aspects_per_100"] == pytest.approx(100 * selected[:, 6:].sum().item() / 8)
+    assert {"none_auroc_ci95", "false_aspects_per_100_ci95"} <= found.keys()
+
+
+@pytest.mark.parametrize("threshold", ["policy", "kernel-regression", "mean-std", "radius", "acceptance"])
+def test_none_is_told_by_what_the_threshold_decides_from(data: Path, threshold: str) -> None:
+    system = make(data, threshold)
+    shape = EpisodeShape(3, 2, 2, none_rate=0.25)
+    (scored,) = score_episodes(system, corpus(data), shape, 4, 5)
+    if system.threshold.calibrated:
+        system.threshold.calibrate([scored])
+    evidence, selected = system.threshold.evidence(scored), system.threshold.select(scored)
+    # Wherever the threshold is one number, or part of the evidence, what is selected has more of it than what is not.
+    assert selected.sum() == 0 or evidence[selected].min() >= evidence.flatten().sort().values[-selected.sum()]
+    best = evidence.amax(-1)
+    wins = (best[:, :6, None] > best[:, None, 6:]).double() + (best[:, :6, None] == best[:, None, 6:]).double() / 2
+    found = measure(system, [scored])
+    assert found["none_auroc"] == pytest.approx(wins.mean().item())
+    assert ("ece" in found) == (threshold == "acceptance")
 
 
 # ---- another threshold
@@ -143,7 +168,9 @@ def test_static_is_the_default_of_the_number_of_aspects(data: Path) -> None:
     assert system.threshold.n_way == 4
 
 
-@pytest.mark.parametrize(("name", "kind"), [("kernel-regression", KernelRegression), ("mean-std", MeanStd)])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("kernel-regression", KernelRegression), ("mean-std", MeanStd), ("radius", Radius)]
+)
 def test_a_calibrated_kind_looks_at_validation(
     data: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Any]
 ) -> None:
@@ -171,10 +198,23 @@ def test_a_trained_kind_stays_where_it_is_and_cannot_be_put_elsewhere(data: Path
         replace_threshold(make(data), "policy", data, SHAPE, 5)
 
 
+def test_acceptance_is_calibrated_again_for_these_episodes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.evaluation._CALIBRATION", 40)
+    system = make(data, "acceptance")
+    own, seen = system.threshold, []
+    monkeypatch.setattr(type(own), "calibrate", lambda self, validation: seen.extend(validation))
+    replace_threshold(system, "acceptance", data, EpisodeShape(3, 2, 2, none_rate=0.3), 5)
+    assert system.threshold is own
+    assert sum(len(scored.targets) for scored in seen) == 40
+    assert all(not scored.targets[:, 6:].any() and scored.targets.shape[1:] == (9, 3) for scored in seen)
+    with pytest.raises(AwattError, match=r"the acceptance threshold is trained with its model\. Train a run with"):
+        replace_threshold(make(data), "acceptance", data, SHAPE, 5)
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("statik", "there is no threshold 'statik'. Choose one of: static, policy, kernel-regression, mean-std."),
+        ("statik", "there is no threshold 'statik'. Choose one of: static, policy, kernel-regression, mean-std, "),
         ("", "there is no threshold ''. Choose one of"),
         ("1.5", "the static threshold is 1.5, needs a number from 0 to 1."),
         ("nan", "the static threshold is nan, needs a number from 0 to 1."),

@@ -17,6 +17,7 @@ from awatt.errors import AwattError
 from awatt.metrics import (
     Interval,
     argmax_f1,
+    calibration_error,
     compare_paired,
     false_aspects,
     macro_f1,
@@ -155,6 +156,25 @@ def test_false_aspects_by_hand() -> None:
     assert false_aspects(predicted, [[0, 0], [0, 0], [1, 0], [0, 0]]) == 100 * 3 / 3
     assert false_aspects(predicted, [[0, 0], [0, 0], [1, 0], [0, 1]]) == 100 * 2 / 2
     assert math.isnan(false_aspects(predicted, np.ones((4, 2))))
+
+
+# ---- probabilities
+
+
+def test_calibration_error_by_hand() -> None:
+    # Bin 0.2 to 0.3: mean .24, half of them right; bin 0.9 to 1: mean .97, two of three right.
+    probabilities, targets = [0.2, 0.28, 0.91, 1.0, 1.0], [0, 1, 1, 0, 1]
+    expected = 2 / 5 * abs(0.24 - 0.5) + 3 / 5 * abs(0.97 - 2 / 3)
+    assert calibration_error(probabilities, targets) == pytest.approx(expected)
+    assert calibration_error(probabilities, targets, n_bins=1) == pytest.approx(abs(3.39 / 5 - 3 / 5))
+
+
+def test_calibration_error_of_the_truth_is_zero_and_of_its_opposite_one() -> None:
+    truth = np.array([0, 1, 1, 0])
+    assert calibration_error(truth, truth) == 0
+    assert calibration_error(1 - truth, truth) == 1
+    with pytest.raises(AwattError, match=r"targets have shape \(3,\), but \(4,\) is needed"):
+        calibration_error(truth, truth[:3])
 
 
 # ---- what all measures have in common

@@ -13,14 +13,17 @@ import torch
 
 from awatt.data.corpus import Corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.episode import Episode
 from awatt.errors import AwattError, DataError
+from awatt.evaluation import score_episodes
+from awatt.models import MODELS
 from awatt.system import FORMAT, System, SystemConfig
 from awatt.thresholds import THRESHOLDS, Scored
 
 torch.set_num_threads(1)
 
 WORDS = [f"word{number}" for number in range(20)]
-FIELDS = ("probabilities", "scores", "differences", "query", "support", "support_targets", "targets")
+FIELDS = ("probabilities", "scores", "differences", "query", "support", "support_targets", "targets", "support_scores")
 FILES = {"config.json", "model.safetensors", "tokenizer.json", "README.md"}
 
 
@@ -82,7 +85,7 @@ def saved(vectors: Path, tmp_path: Path) -> Path:
 
 def test_what_was_scored_has_its_shapes_and_its_truth(vectors: Path) -> None:
     scored = score(make(vectors, threshold="kernel-regression"), count=3)
-    shapes = {name: tuple(getattr(scored, name).shape) for name in FIELDS}
+    shapes = {name: tuple(getattr(scored, name).shape) for name in FIELDS if name != "support_scores"}
     assert shapes == {
         "probabilities": (3, 6, 3),
         "scores": (3, 6, 3),
@@ -132,6 +135,39 @@ def test_the_sentences_vectors_are_the_means_of_their_words(vectors: Path) -> No
         for place in np.ndindex(3, 6):
             alone = system.encode(system.encoder.tokenize([CORPUS.sentences[numbers[place]]]))
             torch.testing.assert_close(found[place], alone.mean(0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_examples_are_scored_as_if_they_were_queries(vectors: Path, method: str) -> None:
+    assert score(make(vectors, method)).support_scores is None  # nobody looks at them
+    system = make(vectors, method, "acceptance")
+    sentences = system.encoder.tokenize(CORPUS.sentences)
+    episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 3)
+    examples = episode.support.reshape(3, 6)
+    asked = Episode(
+        episode.aspects, episode.support, examples, CORPUS.mentions[examples[..., None], episode.aspects[:, None]]
+    )
+    tokens = system.encode(sentences)
+    with torch.no_grad():
+        found, expected = (system.score(tokens, sentences.lengths, CORPUS, given) for given in (episode, asked))
+    assert found.support_scores is not None
+    torch.testing.assert_close(found.support_scores, expected.scores, rtol=1e-5, atol=1e-6)
+    assert torch.equal(found.support_targets, expected.targets)
+
+
+@pytest.mark.parametrize("method", MODELS)
+@pytest.mark.parametrize("shape", [(1, 1, 2, 0.5), (1, 4, 2, 0.0), (3, 2, 1, 0.3), (4, 3, 1, 0.0)], ids=str)
+def test_every_method_is_accepted_at_every_shape(
+    vectors: Path, method: str, shape: tuple[int, int, int, float]
+) -> None:
+    system = make(vectors, method, "acceptance")
+    (scored,) = score_episodes(system, CORPUS, EpisodeShape(*shape), 3, 5)
+    evidence = system.threshold.evidence(scored)
+    assert evidence.shape == scored.targets.shape
+    assert ((evidence > 0) & (evidence < 1)).all()
+    assert torch.isfinite(system.threshold.loss(scored))
+    system.threshold.calibrate([scored])
+    assert system.threshold.select(scored).dtype == torch.bool
 
 
 def test_many_sentences_are_encoded_in_parts(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:

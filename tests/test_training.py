@@ -18,9 +18,9 @@ import torch
 
 import awatt
 from awatt.data.corpus import load_corpus
-from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
 from awatt.errors import AwattError
-from awatt.evaluation import measure, score_episodes
+from awatt.evaluation import measure, replace_threshold, score_episodes
 from awatt.runs import RunFolder
 from awatt.system import System, SystemConfig
 from awatt.thresholds import THRESHOLDS
@@ -165,7 +165,7 @@ def test_every_epoch_of_every_stage_has_episodes_of_its_own(
 
 
 @pytest.mark.parametrize("method", ["matching", "prototypical"])
-@pytest.mark.parametrize("threshold", ["kernel-regression", "mean-std"])
+@pytest.mark.parametrize("threshold", ["kernel-regression", "mean-std", "radius"])
 def test_other_methods_and_thresholds_train(data: Path, tmp_path: Path, method: str, threshold: str) -> None:
     trained = train(configure(data, threshold, method=method), data, tmp_path / "run", device="cpu")
     assert trained.config.method == method
@@ -274,10 +274,59 @@ def test_stage_one_leaves_the_policy_alone_and_stage_two_moves_both(data: Path, 
         assert distance(state_of(saved[1], part), state_of(saved[2], part)) > 1e-3
 
 
+def test_acceptance_learns_alone_and_at_the_full_rate(data: Path, tmp_path: Path) -> None:
+    saved = weights_after_each_epoch(configure(data, "acceptance"), data, tmp_path / "run")
+    for part in ("encoder.", "model."):
+        assert distance(state_of(saved[1], part), state_of(saved[2], part)) == 0
+    # Two steps of Adam move a number by up to twice the learning rate.
+    moved = distance(state_of(saved[1], "threshold.network."), state_of(saved[2], "threshold.network."))
+    assert moved > SHORT.learning_rate
+
+
+def test_acceptance_meets_episodes_of_all_shapes_in_turn(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[EpisodeShape, int, int]] = []
+    batch = EpisodeSampler.batch
+
+    def watch(self: EpisodeSampler, first: int, count: int) -> Any:
+        if self.corpus.split == "train":
+            drawn.append((self.shape, first, count))
+        return batch(self, first, count)
+
+    monkeypatch.setattr(EpisodeSampler, "batch", watch)
+    config = configure(data, "acceptance")
+    train(config, data, tmp_path / "run", device="cpu")
+    corpus = load_corpus(data, "train")
+    wanted = System.create(config.system, []).threshold.shapes(SHAPE)
+    shapes = [SHAPE, *(shape for shape in servable(corpus, wanted) if shape != SHAPE)]
+    assert {shape.n_way for shape in shapes} >= {1, 2, 3, 5}
+    assert max(shape.n_way for shape in wanted) > len(corpus.aspects)  # some are left out
+    assert {shape.none_rate for shape in shapes} == {0.0, 0.3, 0.5}
+    # After two to try out: two epochs of the run's own shape, then two steps an epoch, each with the next shape.
+    assert [entry[1:] for entry in drawn[2:]] == [(0, 6), (6, 6), (12, 4), (16, 2), (18, 4), (22, 2)]
+    assert [entry[0] for entry in drawn[2:]] == [SHAPE, SHAPE, *(shapes[step % len(shapes)] for step in (4, 5, 6, 7))]
+
+
+def test_acceptance_does_better_than_static_where_sentences_have_no_aspect(data: Path, tmp_path: Path) -> None:
+    schedule = replace(SHORT, episodes_an_epoch=200, validation_episodes=60, max_epochs=4)
+    trained = train(configure(data, "acceptance", schedule), data, tmp_path / "run", device="cpu")
+    shape = replace(SHAPE, none_rate=0.5)
+    found = {}
+    for threshold in ("acceptance", "static"):
+        replace_threshold(trained, threshold, data, shape, 5)
+        batches = score_episodes(trained, load_corpus(data, "test"), shape, 100, 7)
+        found[threshold] = measure(trained, batches)
+    new, old = found["acceptance"], found["static"]
+    assert new["macro_f1"] > old["macro_f1"] + 0.1
+    assert new["none_auroc"] > old["none_auroc"] + 0.1
+    assert new["false_aspects_per_100"] < old["false_aspects_per_100"] / 2
+
+
 # ---- randomness
 
 
-@pytest.mark.parametrize("threshold", ["static", "policy"])
+@pytest.mark.parametrize("threshold", ["static", "policy", "acceptance"])
 def test_the_same_seed_gives_the_same_run_and_another_one_another(
     data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str
 ) -> None:
@@ -302,7 +351,7 @@ def test_a_large_seed_overflows_in_torch(data: Path, tmp_path: Path) -> None:
 # ---- killed and resumed
 
 
-@pytest.mark.parametrize("threshold", ["static", "policy"])
+@pytest.mark.parametrize("threshold", ["static", "policy", "acceptance"])
 def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
     data: Path,
     tmp_path: Path,
@@ -345,7 +394,7 @@ def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
         else:
             break
     # run.json, the first checkpoint, then a line, a checkpoint and often a model of four files for each epoch.
-    assert kill >= {"static": 11, "policy": 18}[threshold]
+    assert kill >= {"static": 11, "policy": 18, "acceptance": 18}[threshold]
 
 
 @pytest.mark.parametrize(
@@ -357,6 +406,8 @@ def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
         ("policy", 2, 6),
         ("policy", 3, 4),
         ("policy", 4, 4),
+        ("acceptance", 3, 4),
+        ("acceptance", 4, 6),
     ],
 )
 def test_killed_within_an_epoch_and_resumed_it_ends_with_the_same_bytes(
@@ -376,7 +427,7 @@ def test_killed_within_an_epoch_and_resumed_it_ends_with_the_same_bytes(
     assert outcome(run) == reference(threshold)
 
 
-@pytest.mark.parametrize("threshold", ["static", "policy", "kernel-regression", "mean-std"])
+@pytest.mark.parametrize("threshold", ["static", "policy", "kernel-regression", "mean-std", "radius", "acceptance"])
 def test_killed_after_every_epoch_and_resumed_it_ends_with_the_same_bytes(
     data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str
 ) -> None:

@@ -62,7 +62,8 @@ def measure(system: System, batches: Iterable[Scored]) -> dict[str, float]:
     that 100 of them are given; of a threshold that gives probabilities their calibration error, over all episodes.
     """
     columns: dict[str, list[npt.NDArray[np.float64]]] = defaultdict(list)
-    pairs: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]] = []
+    said: list[npt.NDArray[np.float64]] = []  # of all pairs of query and aspect, with the truth
+    truth: list[npt.NDArray[np.bool_]] = []
     for scored in batches:
         targets, probabilities = scored.targets.cpu().numpy(), scored.probabilities.cpu().numpy()
         selected = system.threshold.select(scored).cpu().numpy()
@@ -77,13 +78,14 @@ def measure(system: System, batches: Iterable[Scored]) -> dict[str, float]:
             columns["none_auroc"].append(none_auroc(evidence, targets))
             columns["false_aspects_per_100"].append(false_aspects(selected, targets))
         if system.threshold.probabilistic:
-            pairs.append((evidence.reshape(-1), targets.reshape(-1)))
+            said.append(evidence.reshape(-1))
+            truth.append(targets.reshape(-1))
     found: dict[str, float] = {}
     for name, parts in columns.items():
         interval = mean_ci95(np.concatenate(parts))
         found[name], found[f"{name}_ci95"] = interval.mean, interval.half_width
-    if pairs:
-        found["ece"] = calibration_error(*(np.concatenate(part) for part in zip(*pairs, strict=True)))
+    if said:
+        found["ece"] = calibration_error(np.concatenate(said), np.concatenate(truth))
     return found
 
 

@@ -294,6 +294,29 @@ def test_evaluate_for_people_has_the_same_numbers(run: Run, data: Path, trained:
     assert err.startswith("20 episodes of test, 3-way 2-shot, seed 5, threshold static, ")
 
 
+def test_evaluate_tells_how_none_is_recognised(run: Run, data: Path, trained: Path) -> None:
+    options = ("--none-rate", 0.5, "--threshold", 0.3)
+    found = evaluate(run, trained, data, *options)
+    assert 0 < found["none_auroc"] < 1
+    assert found["false_aspects_per_100"] > 0
+    assert "none_auroc" not in evaluate(run, trained, data)
+    _, out, _ = run("evaluate", trained, "--data", data, "--episodes", 20, *options)
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[3:] == [
+        [name.replace("_", "-"), f"{found[name]:.4f}", "±", f"{found[f'{name}_ci95']:.4f}"]
+        for name in ("none_auroc", "false_aspects_per_100")
+    ]
+
+
+def test_evaluate_tells_how_well_acceptance_is_calibrated(run: Run, data: Path, tmp_path: Path) -> None:
+    assert run(*training(data, tmp_path / "run", "--quiet", "--threshold", "acceptance")).code == 0
+    found = evaluate(run, tmp_path / "run", data)
+    assert 0 < found["ece"] < 1
+    _, out, _ = run("evaluate", tmp_path / "run", "--data", data, "--episodes", 20)
+    assert out.splitlines()[3].split() == ["ece", f"{found['ece']:.4f}"]
+    assert evaluate(run, tmp_path / "run", data, "--n-way", 1, "--none-rate", 0.5)["n_way"] == 1
+
+
 def test_options_of_evaluate_change_the_episodes(run: Run, data: Path, trained: Path) -> None:
     plain = evaluate(run, trained, data)
     assert {**evaluate(run, trained, data), "seconds": 0} == {**plain, "seconds": 0}
@@ -309,7 +332,7 @@ def test_options_of_evaluate_change_the_episodes(run: Run, data: Path, trained: 
         found = evaluate(run, trained, data, name, value)
         assert found["auc"] != plain["auc"]
         assert found[name.removeprefix("--").replace("-", "_")] == value
-    for value in ("0.1", "mean-std", "kernel-regression"):
+    for value in ("0.1", "mean-std", "kernel-regression", "radius"):
         found = evaluate(run, trained, data, "--threshold", value)
         assert found["auc"] == plain["auc"]
         assert found["macro_f1"] != plain["macro_f1"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awatt.data.corpus import Corpus
-from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
 from awatt.episode import Episode
 from awatt.errors import AwattError
 
@@ -317,3 +317,42 @@ def test_sampling_is_quick() -> None:
     for first in range(0, 1000, 200):
         sampler.batch(first, 200)
     assert time.perf_counter() - start < 1.0
+
+
+# which shapes can be drawn
+
+
+def test_servable_by_hand() -> None:
+    # a: 4 sentences, one of them shared with b; b: 3; one sentence mentions nothing.
+    rows = [(f"a{n}", ("a",), ()) for n in range(3)] + [("both", ("a", "b"), ())]
+    rows += [(f"b{n}", ("b",), ()) for n in range(2)] + [("nothing", (), ())]
+    corpus = Corpus.from_rows("train", [(text, listed, more) for text, listed, more in rows])
+
+    def fits(*shape: float) -> bool:
+        return bool(servable(corpus, [EpisodeShape(*shape)]))  # type: ignore[arg-type]
+
+    assert fits(1, 2, 1)  # three each
+    assert not fits(1, 2, 2)  # b has no four
+    assert fits(2, 1, 1)
+    assert not fits(2, 2, 1)  # b has two if a takes the shared one
+    assert not fits(3, 1, 1)  # no third aspect
+    assert fits(1, 1, 1, 0.5)  # one query without a: at least three sentences have none
+    assert fits(2, 1, 1, 0.01)  # rounds to no query
+    assert not fits(2, 1, 1, 0.5)  # two such queries, but 7 - 4 - 3 may be all that is free
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n_way=st.integers(1, 9),
+    n_shot=st.integers(1, 20),
+    n_query=st.integers(1, 20),
+    rate=st.sampled_from([0.0, 0.3, 0.5, 0.8]),
+    seed=st.integers(0, 99),
+)
+def test_what_is_servable_can_be_drawn(n_way: int, n_shot: int, n_query: int, rate: float, seed: int) -> None:
+    shape = EpisodeShape(n_way, n_shot, n_query, rate)
+    if servable(CORPUS, [shape]):
+        draw(shape, count=40, seed=seed)
+    assert servable(CORPUS, [shape, EpisodeShape(2, 1, 1), shape])[-1:] == [
+        shape if servable(CORPUS, [shape]) else EpisodeShape(2, 1, 1)
+    ]

@@ -26,6 +26,7 @@ def make_scored() -> Callable[..., Scored]:
             query=block(other.get("query", [[0.0]] * n_query)),
             support=block(other.get("support", [[0.0]] * n_way)),
             support_targets=block(other.get("support_targets", torch.eye(n_way))).bool(),
+            support_scores=block(other["support_scores"]) if "support_scores" in other else None,
             targets=block(targets if targets is not None else torch.zeros(episodes, n_query, n_way)).bool(),
         )
 

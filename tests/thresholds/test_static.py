@@ -58,7 +58,7 @@ def test_what_is_not_trained_or_calibrated_says_so(make_scored: Make) -> None:
 
 
 def test_every_kind_has_a_name_and_settings() -> None:
-    assert list(THRESHOLDS) == ["static", "policy", "kernel-regression", "mean-std"]
+    assert list(THRESHOLDS) == ["static", "policy", "kernel-regression", "mean-std", "radius", "acceptance"]
     for kind in THRESHOLDS.values():
         threshold = kind(kind.config_type(), 4, 2)
         assert threshold.n_way == 4
