@@ -10,7 +10,7 @@ import numpy.typing as npt
 from awatt.data.corpus import Corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.matcher import Matcher
-from awatt.metrics import false_aspects, macro_f1, mean_ci95, none_auroc, roc_auc
+from awatt.metrics import calibration_error, false_aspects, macro_f1, mean_ci95, none_auroc, roc_auc
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -53,7 +53,7 @@ def measure(judged: Judged, threshold: float) -> dict[str, float]:
     if not judged.targets.any(-1).all():
         found["none_auroc"] = float(np.nanmean(none_auroc(judged.probabilities, judged.targets)))
         found["false_aspects_per_100"] = float(np.nanmean(false_aspects(chosen, judged.targets)))
-    found["ece"] = calibration_error(judged)
+    found["ece"] = calibration_error(judged.probabilities.reshape(-1), judged.targets.reshape(-1))
     return found
 
 
@@ -70,10 +70,3 @@ def reliability(judged: Judged, bins: int = 10) -> list[tuple[float, float, int]
         for number in range(bins)
         if (place == number).any()
     ]
-
-
-def calibration_error(judged: Judged) -> float:
-    """The expected calibration error over ten bins."""
-    rows = reliability(judged)
-    total = sum(count for _, _, count in rows)
-    return sum(count * abs(said - right) for said, right, count in rows) / total
