@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import bundle, data, demo, detect, explain, registry, reproduce, research
+from awatt.cli import bundle, data, demo, detect, explain, registry, reproduce, research, serve
 from awatt.errors import AwattError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("detect")(detect.detect)
 app.command("explain")(explain.explain)
 app.command("report")(explain.report)
 app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
 app.command("train")(research.train)
 app.command("evaluate")(research.evaluate)

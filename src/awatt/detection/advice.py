@@ -196,11 +196,16 @@ class Suggestion:
     score: float
 
 
-def make_suggestions(detector: AspectDetector, texts: list[str], k: int) -> list[Suggestion]:
-    """The ``k`` most uncertain sentences, of which no two are alike and none is an example already."""
+def make_suggestions(
+    detector: AspectDetector, texts: list[str], k: int, scores: Floats | None = None
+) -> list[Suggestion]:
+    """The ``k`` most uncertain sentences, of which no two are alike and none is an example already.
+
+    ``scores`` are those of the texts (n_texts, n_aspects), where they are known already.
+    """
     if k < 1:
         raise AwattError(f"{k} suggestions were asked for, but at least 1 is needed.")
-    scores, cut = detector.predict_proba(texts), detector.thresholds()
+    scores, cut = detector.predict_proba(texts) if scores is None else scores, detector.thresholds()
     distance = np.abs(_log_odds(scores) - _log_odds(cut))  # (n_texts, n_aspects)
     known = set(detector.examples_.texts) if detector.examples_ else set()
     numbers = [

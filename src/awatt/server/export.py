@@ -1,0 +1,71 @@
+"""What the project gives away: results as a table or JSONL, its examples, the detector as a folder."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from awatt.data.writer import RecordWriter
+from awatt.server.workbench import Workbench
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins with these
+KINDS = {
+    "results.csv": "text/csv; charset=utf-8",
+    "results.jsonl": "application/x-ndjson",
+    "results.parquet": "application/vnd.apache.parquet",
+    "examples.jsonl": "application/x-ndjson",
+    "detector.zip": "application/zip",
+}
+
+
+def export(workbench: Workbench, kind: str) -> bytes:
+    """The file of that name."""
+    with tempfile.TemporaryDirectory(prefix="awatt-") as folder:
+        path = Path(folder) / kind
+        if kind == "detector.zip":
+            _zip_detector(workbench, path)
+        else:
+            rows = _example_rows(workbench) if kind == "examples.jsonl" else result_rows(workbench, kind)
+            with RecordWriter(path) as writer:
+                writer.write([guarded(row) for row in rows] if kind.endswith(".csv") else rows)
+        return path.read_bytes()
+
+
+def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
+    """A row for each sentence: its review's number and columns, the text, its aspects, and every score."""
+    content, reviews, scores, found = workbench.found()
+    fields, names = workbench.store.fields(), [aspect.name for aspect in content.aspects]
+    judged = {example.text for example in content.examples}
+    table = not kind.endswith(".jsonl")
+    rows = []
+    for number, (review, text) in enumerate(zip(reviews.reviews, reviews.texts, strict=True)):
+        values = dict(zip(names, map(float, scores[number].round(4)), strict=True))
+        mentioned = [name for name, hit in zip(names, found[number], strict=True) if hit]
+        row: dict[str, object] = {"review": review, "text": text, "aspects": mentioned, "by_person": text in judged}
+        row |= {f"score_{name}": value for name, value in values.items()} if table else {"scores": values}
+        rows.append({**row, **{name if name not in row else f"input_{name}": v for name, v in fields[review].items()}})
+    return rows
+
+
+def guarded(row: Mapping[str, object]) -> dict[str, object]:
+    """The row with a quote before every cell and column name that a spreadsheet would run as a formula."""
+    return {_guard(name): _guard("|".join(value) if isinstance(value, list) else value) for name, value in row.items()}  # type: ignore[misc]
+
+
+def _guard(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _example_rows(workbench: Workbench) -> list[dict[str, object]]:
+    content = workbench.content()
+    names = {aspect.id: aspect.name for aspect in content.aspects}
+    return [{"text": each.text, "aspects": [names[key] for key in each.aspects]} for each in content.examples]
+
+
+def _zip_detector(workbench: Workbench, path: Path) -> None:
+    folder = workbench.detector().save_pretrained(path.with_name("detector"))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.write(file, f"detector/{file.name}")

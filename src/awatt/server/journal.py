@@ -1,0 +1,87 @@
+"""Undo and redo in SQLite: triggers write, beside every change, the statement that takes it back.
+
+The technique is SQLite's own ("Automatic Undo/Redo Using SQLite"). Undoing runs those statements, and as the triggers
+write what takes *them* back, redo comes for free. It is kept in the file, so that it survives the process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+#: what can be undone; reviews are too many, and loading them begins a new history
+TABLES = {
+    "aspects": ("id", "name", "threshold"),
+    "examples": ("id", "text", "corrected"),
+    "mentions": ("id", "example", "aspect"),
+    "settings": ("name", "value"),
+}
+KEPT = 200  # actions that can be undone
+
+CURRENT = "(SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'action')"
+
+
+def create_triggers(connection: sqlite3.Connection) -> None:
+    """One trigger for each table and kind of change."""
+    for table, columns in TABLES.items():
+        key, names = columns[0], ", ".join(columns)
+        old = " || ',' || ".join(f"quote(old.{column})" for column in columns)
+        changes = " || ', ".join(f"{column} = ' || quote(old.{column})" for column in columns)
+        inverses = {
+            "INSERT": f"'DELETE FROM {table} WHERE {key} = ' || quote(new.{key})",
+            "UPDATE": f"'UPDATE {table} SET {changes} || ' WHERE {key} = ' || quote(new.{key})",
+            "DELETE": f"'INSERT INTO {table} ({names}) VALUES (' || {old} || ')'",
+        }
+        for change, inverse in inverses.items():
+            connection.execute(
+                f"CREATE TRIGGER IF NOT EXISTS {table}_{change.lower()} AFTER {change} ON {table} "
+                f"BEGIN INSERT INTO journal (action, statement) VALUES ({CURRENT}, {inverse}); END"
+            )
+
+
+def begin_action(connection: sqlite3.Connection, title: str, *, undone: bool = False) -> int:
+    """From here on changes belong to a new action; one that a person does forgets what could be redone."""
+    if not undone:
+        connection.execute("DELETE FROM actions WHERE undone = 1")
+    number = connection.execute("INSERT INTO actions (title, undone) VALUES (?, ?)", (title, int(undone))).lastrowid
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('action', ?)", (str(number),))
+    connection.execute("DELETE FROM actions WHERE id <= ?", (int(number or 0) - KEPT,))
+    return int(number or 0)
+
+
+def end_action(connection: sqlite3.Connection, number: int) -> None:
+    """Forget an action that changed nothing."""
+    connection.execute(
+        "DELETE FROM actions WHERE id = ? AND NOT EXISTS (SELECT 1 FROM journal WHERE action = ?)", (number, number)
+    )
+
+
+def last_title(connection: sqlite3.Connection, *, undone: bool) -> str | None:
+    """What would be undone (or done again) next."""
+    row = _last(connection, undone)
+    return None if row is None else str(row[1])
+
+
+def take_back(connection: sqlite3.Connection, *, undone: bool) -> str | None:
+    """Undo the last action, or with ``undone`` do the last undone one again; gives its title."""
+    row = _last(connection, undone)
+    if row is None:
+        return None
+    number, title = row
+    statements = connection.execute("SELECT statement FROM journal WHERE action = ? ORDER BY id DESC", (number,))
+    todo = [statement for (statement,) in statements]
+    connection.execute("DELETE FROM actions WHERE id = ?", (number,))
+    if undone:  # what else can be redone must stay
+        connection.execute("UPDATE actions SET undone = 2 WHERE undone = 1")
+        begin_action(connection, title)
+        connection.execute("UPDATE actions SET undone = 1 WHERE undone = 2")
+    else:
+        begin_action(connection, title, undone=True)
+    for statement in todo:
+        connection.execute(statement)
+    return str(title)
+
+
+def _last(connection: sqlite3.Connection, undone: bool) -> tuple[int, str] | None:
+    query = "SELECT id, title FROM actions WHERE undone = ? ORDER BY id DESC LIMIT 1"
+    row: tuple[int, str] | None = connection.execute(query, (int(undone),)).fetchone()
+    return row

@@ -1,0 +1,145 @@
+"""Reviews from the browser: bytes and the name of a format, never a path."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from awatt.data.formats import FORMATS
+from awatt.data.records import Record, read_records
+from awatt.detection.words import split_sentences
+from awatt.errors import AwattError, DataError
+from awatt.server.limits import Limits, check_length
+
+Review = tuple[dict[str, object], list[str]]
+NO_COLUMN = "\0"  # aspects of the input, if any, are a column like any other
+SHOWN = 5  # rows of a preview
+N_SHOT = 5  # examples of each aspect of the sample
+
+
+@contextmanager
+def _as_file(content: bytes, format: str) -> Iterator[Path]:
+    """The bytes as a file of ours, since the readers read files; faults speak of "the file"."""
+    if format.removesuffix(".gz") not in FORMATS:
+        raise AwattError(f"the format is {format[:40]!r}, but one of {', '.join(FORMATS)} is needed, maybe with .gz.")
+    with TemporaryDirectory(prefix="awatt-") as folder:
+        path = Path(folder) / "upload"
+        path.write_bytes(content)
+        try:
+            yield path
+        except DataError as error:
+            raise AwattError(
+                str(error).replace(str(path), "the file").replace("--text-column", "the column list")
+            ) from None
+
+
+def preview(content: bytes, format: str) -> tuple[list[str], list[dict[str, str]]]:
+    """The columns of a file that may hold text, and its first rows."""
+    with _as_file(content, format) as path:
+        columns = _columns(path, format)
+        if not columns:
+            raise AwattError("the file has no rows. Choose another one.")
+        for column in columns:  # the first that holds text
+            options = {"text_column": column, "aspects_column": NO_COLUMN, "format": format}
+            records = list(islice(chain.from_iterable(read_records(path, **options, on_error=_skip)), SHOWN))  # type: ignore[arg-type]
+            if records:
+                rows: list[dict[str, object]] = [{column: record.text, **record.fields} for record in records]
+                return columns, [{name: str(row.get(name, ""))[:200] for name in columns} for row in rows]
+        return columns, []
+
+
+def _skip(error: DataError) -> None:
+    """A preview shows what can be read."""
+
+
+def _columns(path: Path, format: str) -> list[str]:
+    """Asking for a column that no file has makes the reader name those that there are."""
+    if format.startswith("txt"):
+        return ["text"]
+    if format == "parquet":
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            return list(ParquetFile(path).schema_arrow.names)
+        except (OSError, ArrowException):
+            raise AwattError(
+                "the file is broken or not Parquet. Choose another one, or give it its own suffix."
+            ) from None
+    head = _head(path, format)
+    if format.startswith("jsonl"):
+        try:
+            first = json.loads(head.strip().splitlines()[0])
+        except (ValueError, IndexError):
+            first = None
+        if not isinstance(first, dict):
+            raise AwattError('the first line of the file is no JSON object such as {"text": "Good food."}.')
+        return list(map(str, first))
+    delimiter = "\t" if format.startswith("tsv") else ","
+    return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
+
+
+def _head(path: Path, format: str) -> str:
+    import gzip
+    import zlib
+
+    try:
+        with gzip.open(path, "rb") if format.endswith(".gz") else path.open("rb") as stream:
+            return stream.read(2**20).decode("utf-8-sig", errors="replace")
+    except (OSError, EOFError, zlib.error):
+        raise AwattError("the gzip data is cut short or broken. Choose another file.") from None
+
+
+def read_reviews(
+    content: bytes, format: str, column: str, split: bool, limits: Limits
+) -> tuple[list[Review], list[str]]:
+    """The reviews of a file, each as its other columns and its sentences; and the rows that could not be read."""
+    faults: list[str] = []
+    with _as_file(content, format) as path:
+        batches = read_records(
+            path,
+            text_column=column,
+            aspects_column=NO_COLUMN,
+            format=format,
+            on_error=lambda error: faults.append(str(error).replace(str(path), "the file")),
+        )
+        reviews: list[Review] = []
+        total = 0
+        for record in chain.from_iterable(batches):
+            reviews.append((dict(record.fields), _sentences(record, split, limits)))
+            total += len(reviews[-1][1])
+            if total > limits.sentences:
+                raise AwattError(f"the file has more than {limits.sentences:,} sentences. Load a part of it.")
+    if not total:
+        raise AwattError(f"the column '{column}' of the file has no text. Choose another one.")
+    return reviews, faults
+
+
+def _sentences(record: Record, split: bool, limits: Limits) -> list[str]:
+    check_length(record.text, limits.characters, f"the text of line {record.line}")
+    if split:
+        return [text for _, text in split_sentences(record.text)]
+    return [record.text] if record.text.strip() else []
+
+
+def read_sample(domain: str) -> tuple[list[Review], dict[str, list[str]]]:
+    """The bundled sentences of a domain: a few of each aspect as examples, all others as reviews."""
+    with as_file(files("awatt.data") / "sample.jsonl") as path:
+        records = [each for each in chain.from_iterable(read_records(path)) if each.fields["domain"] == domain]
+    if not records:
+        raise AwattError(f"there is no sample '{domain[:40]}'. Choose restaurant, hotel or laptop.")
+    examples: dict[str, list[str]] = {}
+    for record in records:
+        if len(record.aspects) == 1 and len(examples.setdefault(record.aspects[0], [])) < N_SHOT:
+            examples[record.aspects[0]].append(record.text)
+    taken = set(chain.from_iterable(examples.values()))
+    rest = [record.text for record in records if record.text not in taken]
+    mixed = rest[::3] + rest[1::3] + rest[2::3]  # the file goes aspect by aspect
+    return [({}, [text]) for text in mixed], examples

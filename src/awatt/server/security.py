@@ -1,0 +1,207 @@
+"""Who may ask what: the first thing that a request meets, before any route. Plain ASGI, so that nothing goes around it.
+
+In this order: Host against an exact list (DNS rebinding), the token or the cookie, Origin on every change, the size of
+the body and the time that it takes. There is no CORS: no other page may read an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+from awatt.server.limits import Limits
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN = ("/health/live", "/health/ready")  # a supervisor has no token
+SAFE = ("GET", "HEAD")
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+USED = (
+    "This link has been used, or is not from this start of awatt serve. A link opens the page once, in one browser. "
+    "Start awatt serve again, or ask for another link: POST /v1/link with the token."
+)
+
+
+@dataclass
+class Access:
+    """The secrets of one start, and the names under which the server answers."""
+
+    token: str  # of the API
+    hosts: frozenset[str]  # "127.0.0.1:8377"
+    cookie: str = "awatt"  # its name: cookies are shared by all ports of a host, so it holds the port
+    session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    links: set[str] = field(default_factory=set)
+
+    def new_link(self) -> str:
+        """A secret that opens the page once."""
+        link = secrets.token_urlsafe(24)
+        self.links.add(link)
+        return link
+
+    def use_link(self, given: str) -> bool:
+        """Whether the link opens the page; it will not do so again."""
+        for link in self.links:
+            if hmac.compare_digest(link.encode(), given.encode()):
+                self.links.discard(link)
+                return True
+        return False
+
+
+class Guard:
+    """Lets through what may pass, with the headers that keep the page safe."""
+
+    def __init__(self, app: App, access: Access, limits: Limits) -> None:
+        self.app, self.access, self.limits = app, access, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer or pass on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no websockets here
+            return
+        send = _with_headers(send)
+        headers = _headers(scope)
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await _answer(send, *refusal)
+            return
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        if scope["path"] == "/" and given:
+            await self._open(send, given[0])
+            return
+        upload = headers.get("content-type", "").startswith("application/octet-stream")
+        most = self.limits.body if upload else self.limits.json_body
+        await _Body(self.app, most, self.limits.body_seconds)(scope, headers, receive, send)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        host, path, method = headers.get("host", ""), scope["path"], scope["method"]
+        if host not in self.access.hosts:
+            known = ", ".join(sorted(self.access.hosts))
+            return 421, f"the request is for the host {host[:100]!r}, but this server is {known}. See --allow-host."
+        if path in OPEN or (path == "/" and b"token=" in scope["query_string"]):
+            return None
+        bearer = _same(headers.get("authorization", ""), f"Bearer {self.access.token}")
+        if not bearer and not _same(_cookie(headers, self.access.cookie), self.access.session):
+            return (
+                401,
+                "a token is needed. Open the link that awatt serve printed, or send Authorization: Bearer TOKEN.",
+            )
+        origin = headers.get("origin")
+        if method not in SAFE and origin not in self._origins() and not (bearer and origin is None):
+            return 403, f"the change comes from {str(origin)[:100]!r}, another origin than this server's."
+        return None
+
+    def _origins(self) -> set[str]:
+        return {f"http://{host}" for host in self.access.hosts}
+
+    async def _open(self, send: Send, link: str) -> None:
+        if not self.access.use_link(link):
+            await _answer(send, 401, USED)
+            return
+        cookie = f"{self.access.cookie}={self.access.session}; HttpOnly; SameSite=Strict; Path=/"
+        await _answer(send, 303, "", [(b"location", b"/"), (b"set-cookie", cookie.encode())])
+
+
+class _Body:
+    """Passes a request on while its body stays within a size and a time."""
+
+    def __init__(self, app: App, most: int, seconds: float) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
+
+    async def __call__(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        declared = headers.get("content-length", "0")
+        if not declared.isdigit():
+            await _answer(send, 400, f"Content-Length is {declared[:40]!r}, but a number is needed.")
+            return
+        if int(declared) > self.most:
+            await _answer(send, 413, self._too_large())
+            return
+        # It is read whole before the route runs: a refusal can then be answered properly.
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.seconds
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, end - loop.time()))
+            except TimeoutError:
+                await _answer(send, 408, f"the body did not arrive within {self.seconds:g} seconds.")
+                return
+            if message["type"] == "http.disconnect":
+                return
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self.most:
+                await _answer(send, 413, self._too_large())
+                return
+            if not message.get("more_body", False):
+                break
+        body = b"".join(parts)
+        given = False
+
+        async def whole() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, whole, send)
+
+    def _too_large(self) -> str:
+        return f"the body is larger than {self.most:,} bytes, the most that is taken. Send it in parts."
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _cookie(headers: dict[str, str], name: str) -> str:
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
+
+
+def _same(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+def _with_headers(send: Send) -> Send:
+    async def wrapped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            held = {name.lower() for name, _ in message.get("headers", [])}
+            extra = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in held]
+            message = {**message, "headers": [*message.get("headers", []), *extra]}
+        await send(message)
+
+    return wrapped
+
+
+async def _answer(send: Send, status: int, error: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    body = json.dumps({"error": error}).encode() if error else b""
+    kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    closing = [(b"connection", b"close")] if status in (408, 413) else []  # the rest of the body is not wanted
+    await send({"type": "http.response.start", "status": status, "headers": [*kind, *closing, *(headers or [])]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,220 @@
+"""The project at work: the detector that its examples teach, and the scores, words and map of its sentences.
+
+Everything here follows from the project's file. It is computed when it is asked for and kept until the counters of the
+file move, whichever process moved them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.detection.advice import Report, Suggestion, make_suggestions
+from awatt.detection.examples import Examples
+from awatt.detection.found import Detection
+from awatt.detection.learned import load_matcher
+from awatt.detection.rules import Threshold
+from awatt.detector import CHUNK, AspectDetector
+from awatt.errors import AwattError
+from awatt.matcher import Matcher
+from awatt.packed import Sentences
+from awatt.server.projection import project
+from awatt.server.store import Aspect, Content, Example, ProjectStore, Version
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """The sentences of the project, and their tokens, which do not change when examples do."""
+
+    version: int
+    ids: list[int]
+    reviews: list[int]
+    texts: list[str]
+    matcher: Matcher
+
+    @cached_property
+    def chunks(self) -> list[tuple[list[str], Sentences]]:
+        """What is computed at once."""
+        parts = [self.texts[first : first + CHUNK] for first in range(0, len(self.texts), CHUNK)]
+        return [(part, self.matcher.tokenize(part)) for part in parts]
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Where in the lists the sentence with an id is."""
+        return {key: number for number, key in enumerate(self.ids)}
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What the examples of one moment teach; None while no aspect has an example."""
+
+    version: int
+    content: Content
+    detector: AspectDetector | None
+
+
+class Workbench:
+    """Answers what the page and the API ask of the project."""
+
+    def __init__(self, store: ProjectStore) -> None:
+        self.store = store
+        self.matcher = load_matcher(None)
+        self._lock = threading.RLock()  # the detector: short
+        self._scoring = threading.Lock()  # all sentences: long
+        self._taught: Taught | None = None
+        self._reviews: Reviews | None = None
+        self._scores: tuple[Version, Floats] | None = None
+        self._map: tuple[tuple[int, int], Floats] | None = None
+
+    # -- what the file says
+
+    def content(self) -> Content:
+        """Aspects, examples and settings."""
+        return self.store.content()
+
+    def auto_threshold(self) -> float:
+        """The model's own."""
+        return self.matcher.threshold
+
+    def reviews(self) -> Reviews:
+        """The sentences."""
+        with self._lock:
+            version = self.store.version().reviews
+            if self._reviews is None or self._reviews.version != version:
+                rows = self.store.sentences()
+                ids, numbers, texts = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+                self._reviews = Reviews(version, ids, numbers, texts, self.matcher)
+            return self._reviews
+
+    def taught(self) -> Taught:
+        """The detector and the aspects that it knows."""
+        with self._lock:
+            version = self.store.version()
+            if self._taught is None or self._taught.version != version.learned:
+                content = self.store.content()
+                self._taught = Taught(content.version.learned, content, teach(content.aspects, content.examples))
+            return self._taught
+
+    def detector(self) -> AspectDetector:
+        """A detector with the project's thresholds, for detection, reports and folders."""
+        taught, content = self.taught(), self.store.content()
+        if taught.detector is None:
+            raise AwattError("no aspect has an example yet, so nothing can be found. Add an aspect with examples.")
+        wanted = AspectDetector(threshold=thresholds(content, taught.detector.aspects))
+        wanted._set_state(taught.detector.learned, taught.detector.examples_, None, False)
+        return wanted
+
+    # -- detection
+
+    def detect(self, texts: Sequence[str], threshold: Threshold | None, words: bool) -> list[Detection]:
+        """What each text mentions."""
+        return self.detector().detect_many(texts, threshold, words)
+
+    def scores(self) -> tuple[Version, list[Aspect], Floats]:
+        """Of every sentence and aspect (n_sentences, n_aspects), and of which moment they are."""
+        with self._scoring:
+            taught, reviews, version = self.taught(), self.reviews(), self.store.version()
+            key = Version(0, taught.version, reviews.version)
+            if self._scores is None or self._scores[0] != key:
+                self._scores = key, self._score(taught, reviews)
+            return Version(version.revision, taught.version, reviews.version), taught.content.aspects, self._scores[1]
+
+    def _score(self, taught: Taught, reviews: Reviews) -> Floats:
+        empty = np.zeros((len(reviews.ids), len(taught.content.aspects)), dtype=np.float32)
+        if taught.detector is None or not reviews.ids:
+            return empty
+        learned = taught.detector.learned
+        parts = [learned.scores(self.matcher, texts, "acceptance", tokens) for texts, tokens in reviews.chunks]
+        return np.concatenate(parts).astype(np.float32)
+
+    def words(self, ids: Sequence[int]) -> list[tuple[int, Detection]]:
+        """The words that decide for every aspect, found or not: the page moves the threshold on its own."""
+        reviews, taught = self.reviews(), self.taught()
+        known = [key for key in ids if key in reviews.place]
+        if taught.detector is None:
+            return []
+        found = taught.detector.detect_many([reviews.texts[reviews.place[key]] for key in known], threshold=0.0)
+        return list(zip(known, found, strict=True))
+
+    def found(self) -> tuple[Content, Reviews, Floats, npt.NDArray[np.bool_]]:
+        """What each sentence mentions, as the page shows it: what a person said counts before what was detected."""
+        version, aspects, scores = self.scores()
+        reviews, content = self.reviews(), self.store.content()
+        if (content.version.learned, content.version.reviews) != (version.learned, version.reviews):
+            return self.found()  # somebody changed it meanwhile
+        names = [aspect.name for aspect in aspects]
+        common = content.threshold if content.threshold is not None else self.auto_threshold()
+        cut = np.array([common if each.threshold is None else each.threshold for each in content.aspects])
+        found = (scores >= np.maximum(cut, 1e-12)) if names else np.zeros(scores.shape, dtype=bool)
+        judged = {example.text: example.aspects for example in content.examples}
+        columns = {aspect.id: column for column, aspect in enumerate(aspects)}
+        for number, text in enumerate(reviews.texts):
+            if text in judged:
+                found[number] = False
+                found[number, [columns[key] for key in judged[text]]] = True
+        return content, reviews, scores, found
+
+    # -- advice
+
+    def report(self) -> Report:
+        """How good to expect it to be."""
+        return self.detector().report()
+
+    def suggest(self, k: int, texts: list[str] | None = None) -> list[tuple[int | None, Suggestion]]:
+        """What to label next: of these texts, or of the project's sentences with their ids."""
+        detector = self.detector()
+        if texts is not None:
+            return [(None, each) for each in detector.suggest(texts, k)]
+        _, _, scores = self.scores()
+        reviews = self.reviews()
+        if not reviews.texts or scores.shape != (len(reviews.texts), len(detector.aspects)):
+            return []
+        made = make_suggestions(detector, reviews.texts, k, scores.astype(np.float64))
+        return [(reviews.ids[each.index], each) for each in made]
+
+    def sentence_map(self) -> Floats:
+        """A place for each sentence: near ones speak of the same. (n_sentences, 2), from -1 to 1"""
+        with self._scoring:
+            reviews, taught = self.reviews(), self.taught()
+            key = reviews.version, taught.version
+            if self._map is None or self._map[0] != key:
+                vectors = [self.matcher.read(tokens).means for _, tokens in reviews.chunks]
+                self._map = key, project(np.concatenate(vectors)) if vectors else np.zeros((0, 2), np.float32)
+            return self._map[1]
+
+    # -- changes that need more than the file
+
+    def judge_sentence(self, key: int, aspects: Sequence[int]) -> None:
+        """A person says what a sentence mentions."""
+        self.store.judge(self.store.sentence_text(key), aspects)
+
+    def forget_sentence(self, key: int) -> None:
+        """Take back what was said of it."""
+        self.store.forget(self.store.sentence_text(key))
+
+
+def teach(aspects: Sequence[Aspect], examples: Sequence[Example]) -> AspectDetector | None:
+    """A detector of these examples; of those that mention none, too."""
+    names = {aspect.id: aspect.name for aspect in aspects}
+    if not any(example.aspects for example in examples):
+        return None
+    pairs = ((example.text, [names[key] for key in example.aspects]) for example in examples)
+    detector = AspectDetector()
+    detector._learn(Examples.from_pairs(pairs, names.values()))
+    return detector
+
+
+def thresholds(content: Content, names: Sequence[str]) -> Threshold:
+    """The project's thresholds as the detector takes them."""
+    own = {aspect.name: aspect.threshold for aspect in content.aspects if aspect.threshold is not None}
+    if not own:
+        return "auto" if content.threshold is None else content.threshold
+    common: dict[str, float] = {} if content.threshold is None else dict.fromkeys(names, content.threshold)
+    return {name: value for name, value in {**common, **own}.items() if name in names}

@@ -1,0 +1,338 @@
+"""The API: what it gives, and what it says to bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from awatt import AspectDetector
+from awatt.server.limits import Limits
+from awatt.server.projection import project
+
+from .conftest import SMALL, make_client
+
+RAW = {"content-type": "application/octet-stream"}
+EVIL = "<script>alert(1)</script> The soup was cold."
+
+
+def load(client: Any, content: str | bytes, **query: str) -> Any:
+    return client.post("/v1/project/reviews", params=query, content=content, headers=RAW)
+
+
+def test_detect_gives_what_the_detector_gives(sample: Any) -> None:
+    aspects = sample.get("/v1/aspects").json()["aspects"]
+    direct = AspectDetector.from_examples({aspect["name"]: aspect["examples"] for aspect in aspects})
+    texts = ["The soup was cold 😀 and the waiter rude.", "We left.", ""]
+    found = sample.post("/v1/detect", json={"texts": texts}).json()["detections"]
+    for one, two in zip(found, direct.detect_many(texts), strict=True):
+        assert (one["aspects"], one["scores"]) == (two.aspects, two.scores)
+        assert {name: [word["text"] for word in words] for name, words in one["words"].items()} == {
+            name: [word.text for word in words] for name, words in two.words.items()
+        }
+    everything = sample.post("/v1/detect", json={"texts": texts[:1], "threshold": 0, "words": False}).json()
+    assert len(everything["detections"][0]["aspects"]) == len(aspects)
+    one = sample.post("/v1/detect", json={"texts": texts[:1], "threshold": {"food": 1}}).json()["detections"][0]
+    assert "food" not in one["aspects"]
+
+
+def test_aspects_are_added_changed_and_removed(client: Any) -> None:
+    made = client.post("/v1/aspects", json={"name": "food", "examples": ["Tasty soup.", "Cold pasta."]}).json()
+    key = made["aspects"][0]["id"]
+    client.post("/v1/aspects", json={"name": "service", "examples": ["A rude waiter."]})
+    client.patch(f"/v1/aspects/{key}", json={"name": "meals", "threshold": 0.25})
+    client.post(f"/v1/aspects/{key}/examples", json={"texts": ["Fresh bread."]})
+    listed = client.get("/v1/aspects").json()["aspects"]
+    assert listed[0] == {
+        "id": key,
+        "name": "meals",
+        "threshold": 0.25,
+        "examples": ["Tasty soup.", "Cold pasta.", "Fresh bread."],
+    }
+    example = client.get("/v1/project").json()["examples"][0]["id"]
+    assert client.put(f"/v1/examples/{example}", json={"aspects": []}).json()["examples"][0]["aspects"] == []
+    assert len(client.delete(f"/v1/examples/{example}").json()["examples"]) == 3
+    assert [aspect["name"] for aspect in client.delete(f"/v1/aspects/{key}").json()["aspects"]] == ["service"]
+    assert client.post("/v1/project/undo").json()["redo"] == "remove aspect meals"
+    assert len(client.get("/v1/aspects").json()["aspects"]) == 2
+    client.post("/v1/project/redo")
+    assert client.delete("/v1/project").json()["aspects"] == []
+
+
+def test_report_and_suggest(sample: Any) -> None:
+    report = sample.get("/v1/report").json()
+    assert report["n_examples"] == 30
+    assert 0 <= report["f1"] <= 1
+    ids = sample.get("/v1/project/sentences").json()
+    for each in sample.post("/v1/suggest", json={"k": 3}).json()["suggestions"]:
+        assert ids["texts"][ids["ids"].index(each["id"])] == each["text"]
+    given = sample.post("/v1/suggest", json={"texts": ["The soup is cold.", "Nice view."], "k": 1}).json()[
+        "suggestions"
+    ]
+    assert len(given) == 1
+    assert given[0]["id"] is None
+
+
+def test_a_correction_becomes_an_example_and_is_detected(sample: Any) -> None:
+    project_before = sample.get("/v1/project").json()
+    before = np.frombuffer(sample.get("/v1/project/scores").content, "<f4")
+    food = project_before["aspects"][0]["id"]
+    key = sample.get("/v1/project/sentences").json()["ids"][0]
+    after = sample.put(f"/v1/project/sentences/{key}", json={"aspects": [food]}).json()
+    assert after["learned"] > project_before["learned"]
+    assert after["examples"][-1]["corrected"]
+    answer = sample.get("/v1/project/scores")
+    assert answer.headers["x-awatt-learned"] == str(after["learned"])
+    scores = np.frombuffer(answer.content, "<f4")
+    assert scores.shape == before.shape
+    assert (scores != before).any()
+    row = json.loads(sample.get("/v1/project/export/results.jsonl").text.splitlines()[0])
+    assert (row["aspects"], row["by_person"]) == ([project_before["aspects"][0]["name"]], True)
+    sample.delete(f"/v1/project/sentences/{key}")
+    assert (np.frombuffer(sample.get("/v1/project/scores").content, "<f4") == before).all()
+
+
+def test_thresholds_change_the_export(sample: Any) -> None:
+    def found() -> int:
+        return sum(
+            len(json.loads(row)["aspects"]) for row in sample.get("/v1/project/export/results.jsonl").text.splitlines()
+        )
+
+    counts = []
+    for value in (0.0, None, 1.0):
+        assert sample.patch("/v1/project/settings", json={"threshold": value}).json()["threshold"] == value
+        counts.append(found())
+    assert counts[0] > counts[1] > counts[2] == 0
+    first = sample.get("/v1/project").json()["aspects"][0]["id"]
+    sample.patch(f"/v1/aspects/{first}", json={"threshold": 0.0})
+    assert found() == sample.get("/v1/project").json()["n_sentences"]
+
+
+def test_words_count_as_browsers_do(client: Any) -> None:
+    client.post("/v1/aspects", json={"name": "food", "examples": ["Cold soup.", "Tasty pasta."]})
+    load(client, "😀😀 cold soup", format="txt")
+    words = client.post("/v1/project/words", json={"ids": [1, 7]}).json()["words"]
+    spans = words["1"]["food"]
+    units = "😀😀 cold soup".encode("utf-16-le")
+    assert {units[2 * start : 2 * end].decode("utf-16-le") for start, end, _ in spans} <= {"cold", "soup"}
+    assert list(words) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("format", "content"),
+    [
+        ("csv", 'id,body\n1,"Cold soup. Rude waiter!"\n2,"=1+1"\n'),
+        ("tsv", "id\tbody\n1\tCold soup. Rude waiter!\n2\t=1+1\n"),
+        ("jsonl", '{"id": 1, "body": "Cold soup. Rude waiter!"}\n{"id": 2, "body": "=1+1"}\n'),
+        ("txt", "Cold soup. Rude waiter!\n=1+1\n"),
+    ],
+)
+def test_reviews_come_in_any_format_and_go_out_with_their_columns(client: Any, format: str, content: str) -> None:
+    client.post("/v1/aspects", json={"name": "=food", "examples": ["Cold soup.", "Tasty pasta."]})
+    columns = client.post("/v1/project/columns", params={"format": format}, content=content, headers=RAW).json()
+    column = "text" if format == "txt" else "body"
+    assert column in columns["columns"]
+    assert any("Cold soup" in value for value in columns["rows"][0].values())
+    assert load(client, content, format=format, column=column).json() == {"reviews": 2, "left_out": 0, "faults": []}
+    assert client.get("/v1/project/sentences").json()["texts"] == ["Cold soup.", "Rude waiter!", "=1+1"]
+    rows = list(csv.DictReader(io.StringIO(client.get("/v1/project/export/results.csv").text)))
+    assert [row["text"] for row in rows] == ["Cold soup.", "Rude waiter!", "'=1+1"]  # not a formula any more
+    assert rows[0]["aspects"] == "'=food"
+    assert [row["review"] for row in rows] == ["1", "1", "2"]
+    assert format == "txt" or [row["id"] for row in rows] == ["1", "1", "2"]
+    load(client, content, format=format, column=column, split="false")
+    assert client.get("/v1/project").json()["n_sentences"] == 2
+
+
+def test_parquet_in_and_out(sample: Any) -> None:
+    import pyarrow.parquet
+
+    content = sample.get("/v1/project/export/results.parquet").content
+    table = pyarrow.parquet.read_table(io.BytesIO(content))
+    assert "score_food" in table.column_names
+    columns = sample.post("/v1/project/columns?format=parquet", content=content, headers=RAW).json()["columns"]
+    assert columns == table.column_names
+    assert load(sample, content, format="parquet").json()["reviews"] == table.num_rows
+
+
+def test_the_exported_detector_finds_the_same(sample: Any, tmp_path: Path) -> None:
+    sample.patch("/v1/project/settings", json={"threshold": 0.35})
+    content = sample.get("/v1/project/export/detector.zip").content
+    zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path)
+    text = "The soup was cold and the waiter rude."
+    there = AspectDetector.from_pretrained(tmp_path / "detector").detect(text)
+    here = sample.post("/v1/detect", json={"texts": [text]}).json()["detections"][0]
+    assert (there.aspects, there.scores) == (here["aspects"], here["scores"])
+    examples = sample.get("/v1/project/export/examples.jsonl").text
+    (tmp_path / "examples.jsonl").write_text(examples)
+    assert AspectDetector.from_examples(tmp_path / "examples.jsonl").aspects == there_names(sample)
+
+
+def there_names(client: Any) -> tuple[str, ...]:
+    return tuple(aspect["name"] for aspect in client.get("/v1/aspects").json()["aspects"])
+
+
+BAD = [
+    ("POST", "/v1/detect", {"texts": []}, 422, "texts"),
+    ("POST", "/v1/detect", {"texts": [5]}, 422, "found 5"),
+    ("POST", "/v1/detect", {"texts": ["x"] * 21}, 422, "21 texts in one request, but at most 20"),
+    ("POST", "/v1/detect", {"texts": ["x" * 501]}, 422, "501 characters"),
+    ("POST", "/v1/detect", {"texts": ["x"], "threshold": 2}, 422, "threshold"),
+    ("POST", "/v1/detect", {"texts": ["x"], "threshold": {"no such": 0.5}}, 422, "'no such'"),
+    ("POST", "/v1/detect", {"text": ["x"]}, 422, "texts"),
+    ("POST", "/v1/detect", "{", 422, "json"),
+    ("POST", "/v1/detect", '{"texts": ["\\ud800"]}', 422, "texts"),
+    ("POST", "/v1/aspects", {"name": " "}, 422, "has no name"),
+    ("POST", "/v1/aspects", {"name": "food"}, 409, "already"),
+    ("POST", "/v1/aspects", {"name": "x" * 101}, 422, "101 characters"),
+    ("POST", "/v1/aspects", {"name": "new", "examples": ["a", " "]}, 422, "blank"),
+    ("PATCH", "/v1/aspects/999", {"name": "new"}, 404, "999"),
+    ("PATCH", "/v1/aspects/0", {"name": "new"}, 422, "key"),
+    ("PATCH", "/v1/aspects/99999999999999999999", {"name": "new"}, 422, "key"),
+    ("DELETE", "/v1/examples/999", None, 404, "999"),
+    ("PUT", "/v1/project/sentences/1", {"aspects": [999]}, 404, "999"),
+    ("PUT", "/v1/project/sentences/999", {"aspects": []}, 404, "999"),
+    ("POST", "/v1/project/sample", {"domain": "../x"}, 422, "domain"),
+    ("POST", "/v1/project/redo", None, 409, "nothing to redo"),
+    ("GET", "/v1/project/export/x.csv", None, 404, "results.csv"),
+    ("GET", "/v1/nothing", None, 404, "/v1/nothing"),
+    ("PUT", "/v1/detect", None, 405, "PUT"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "words"), BAD)
+def test_bad_input_is_one_line_of_json(sample: Any, method: str, path: str, body: Any, status: int, words: str) -> None:
+    content = body if isinstance(body, str) or body is None else json.dumps(body)
+    answer = sample.request(method, path, content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
+    assert words in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "words"),
+    [
+        ("exe", b"", "one of jsonl"),
+        ("../../etc/passwd", b"", "one of jsonl"),
+        ("csv", b"", "no rows"),
+        ("csv", b"a,a\n1,2\n", "more than once"),
+        ("parquet", b"PAR1", "Parquet"),
+        ("jsonl", b"[1]\n", "JSON object"),
+        ("csv.gz", b"not gzip", "gzip"),
+    ],
+)
+def test_bad_files_are_named_without_our_paths(client: Any, format: str, content: bytes, words: str) -> None:
+    answer = client.post("/v1/project/columns", params={"format": format}, content=content, headers=RAW)
+    assert answer.status_code == 422
+    assert words in answer.json()["error"]
+    assert "/tmp" not in answer.json()["error"]
+
+
+def test_rows_that_cannot_be_read_are_named(client: Any) -> None:
+    answer = load(client, b'{"text": "Good."}\n{"text": 5}\nnonsense\n', format="jsonl").json()
+    assert (answer["reviews"], answer["left_out"]) == (1, 2)
+    assert answer["faults"][0].startswith("the file, line 2")
+    assert "no such column" in load(client, "a,b\n1,2\n", format="csv").json()["error"]
+    assert "no text" in load(client, "text,b\n,2\n", format="csv").json()["error"]
+    assert "300 sentences" in load(client, "x\n" * 301, format="txt").json()["error"]
+
+
+def test_an_empty_project_answers(client: Any) -> None:
+    assert client.get("/v1/project").json()["n_sentences"] == 0
+    assert client.get("/v1/project/scores").content == b""
+    assert client.get("/v1/project/map").content == b""
+    assert client.get("/v1/project/export/results.csv").status_code == 200
+    assert "Add an aspect" in client.post("/v1/detect", json={"texts": ["x"]}).json()["error"]
+    assert "Add an aspect" in client.get("/v1/report").json()["error"]
+    client.post("/v1/aspects", json={"name": "food"})
+    load(client, EVIL, format="txt")
+    assert (
+        np.frombuffer(client.get("/v1/project/scores").content, "<f4").tolist()
+        == [0.0] * client.get("/v1/project").json()["n_sentences"]
+    )
+
+
+def test_the_map_has_a_place_for_every_sentence(sample: Any) -> None:
+    places = np.frombuffer(sample.get("/v1/project/map").content, "<f4").reshape(-1, 2)
+    assert len(places) == sample.get("/v1/project").json()["n_sentences"]
+    assert np.abs(places).max() <= 1
+    assert places.std(0).min() > 0.1
+    line = np.outer(np.arange(5.0), [3.0, 4.0])
+    assert np.allclose(project(line)[:, 1], 0, atol=1e-5)
+    assert (np.diff(project(line)[:, 0]) > 0).all()
+    assert project(np.zeros((1, 4))).tolist() == [[0, 0]]
+
+
+def test_a_full_queue_is_answered_with_503(tmp_path: Path) -> None:
+    limits = Limits(waiting=2)
+    with make_client(tmp_path, limits) as client:
+        service = client.guard.app.state.service
+        go, began = threading.Event(), threading.Event()
+
+        def slow(texts: list[str], threshold: object, words: bool) -> list[Any]:
+            began.set()
+            go.wait(10)
+            return []
+
+        service.batcher._detect = slow
+        first = threading.Thread(target=client.post, args=("/v1/detect",), kwargs={"json": {"texts": ["a", "b"]}})
+        first.start()
+        assert began.wait(10)
+        refused = client.post("/v1/detect", json={"texts": ["c"]})
+        go.set()
+        first.join()
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "waiting" in refused.json()["error"]
+
+
+def test_requests_are_joined_and_each_gets_its_own(sample: Any) -> None:
+    service = sample.guard.app.state.service
+    sizes: list[int] = []
+    detect = service.batcher._detect
+
+    def counted(texts: list[str], threshold: object, words: bool) -> Any:
+        sizes.append(len(texts))
+        return detect(texts, threshold, words)
+
+    service.batcher._detect = counted
+    answers: dict[int, Any] = {}
+
+    def ask(number: int) -> None:
+        texts = [f"Sentence {number}.", "The soup was cold."][: 1 + number % 2]
+        answers[number] = sample.post("/v1/detect", json={"texts": texts}).json()["detections"]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(answers[number][0]["text"] == f"Sentence {number}." for number in range(16))
+    assert all(len(answers[number]) == 1 + number % 2 for number in range(16))
+    assert sum(sizes) == 24
+
+
+def test_a_fault_of_ours_is_json_and_its_log_holds_no_text(sample: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(*_: object) -> list[Any]:
+        raise RuntimeError("secret review text")
+
+    sample.guard.app.state.service.batcher._detect = broken
+    answer = sample.post("/v1/detect", json={"texts": ["secret review text"]})
+    assert answer.status_code == 500
+    assert "secret" not in answer.text + caplog.text
+
+
+def test_openapi_has_examples(client: Any) -> None:
+    schema = client.get("/openapi.json").json()
+    assert {"/v1/detect", "/v1/aspects", "/v1/report", "/v1/suggest", "/health/live", "/health/ready"} <= set(
+        schema["paths"]
+    )
+    assert schema["components"]["schemas"]["DetectBody"]["properties"]["texts"]["examples"]
+    assert SMALL.texts == 20

@@ -1,0 +1,154 @@
+"""The project's file: undo, two processes, kill -9, other programs' files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from awatt.errors import AwattError
+from awatt.server.limits import ConflictError, Limits, NotFoundError
+from awatt.server.store import ProjectStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ProjectStore:
+    return ProjectStore(tmp_path / "project.sqlite")
+
+
+def state(store: ProjectStore) -> tuple[object, ...]:
+    content = store.content()
+    return content.aspects, content.examples, content.threshold
+
+
+def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
+    food = store.add_aspect("food", ["Tasty soup.", "Cold 'pasta'; -- \"yes\"."])
+    states = [state(store)]
+    actions = [
+        lambda: store.add_aspect("service", ["A rude waiter.", "Tasty soup."]),
+        lambda: store.rename_aspect(food, "meals"),
+        lambda: store.set_threshold(0.3),
+        lambda: store.set_threshold(0.7),
+        lambda: store.set_threshold(0.1, food),
+        lambda: store.judge("We left.", []),
+        lambda: store.judge("Tasty soup.", [food]),
+        lambda: store.remove_example(store.content().examples[0].id),
+        lambda: store.remove_aspect(food),
+    ]
+    for action in actions:
+        action()
+        states.append(state(store))
+    for wanted in reversed(states[:-1]):
+        store.undo()
+        assert state(store) == wanted
+    for wanted in states[1:]:
+        store.redo()
+        assert state(store) == wanted
+    with pytest.raises(ConflictError, match="nothing to redo"):
+        store.redo()
+    store.undo()
+    store.add_aspect("price")
+    with pytest.raises(ConflictError, match="nothing to redo"):  # a new action forgets what was undone
+        store.redo()
+
+
+def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:
+    store.add_aspect("food", ["Tasty soup."])
+    before, version = state(store), store.version()
+    with pytest.raises(AwattError, match="blank"):
+        store.add_aspect("service", ["A rude waiter.", "  "])
+    with pytest.raises(ConflictError, match="already"):
+        store.add_aspect(" food ")
+    with pytest.raises(NotFoundError):
+        store.judge("Tasty soup.", [99])
+    assert (state(store), store.version()) == (before, version)
+    assert store.content().undo == "add aspect food"
+
+
+def test_removing_an_aspect_keeps_examples_of_others(store: ProjectStore) -> None:
+    food = store.add_aspect("food", ["Tasty soup.", "The waiter brought cold soup."])
+    service = store.add_aspect("service", ["The waiter brought cold soup."])
+    store.judge("We left.", [])
+    store.remove_aspect(food)
+    assert [(each.text, each.aspects) for each in store.content().examples] == [
+        ("The waiter brought cold soup.", (service,)),
+        ("We left.", ()),
+    ]
+
+
+def test_limits_name_the_numbers(tmp_path: Path) -> None:
+    store = ProjectStore(tmp_path / "p.sqlite", Limits(aspects=1, examples=1, sentences=1, characters=10, name=5))
+    with pytest.raises(AwattError, match="at most 5"):
+        store.add_aspect("too long a name")
+    store.add_aspect("food", ["Soup."])
+    with pytest.raises(AwattError, match="2 aspects, but at most 1"):
+        store.add_aspect("more")
+    with pytest.raises(AwattError, match="2 examples"):
+        store.judge("Pasta.", [])
+    with pytest.raises(AwattError, match="11 characters"):
+        store.judge("x" * 11, [])
+    with pytest.raises(AwattError, match="2 sentences"):
+        store.load_reviews([({}, ["a", "b"])])
+    assert store.sentences() == []
+
+
+def test_two_processes_see_each_other(tmp_path: Path) -> None:
+    one, two = ProjectStore(tmp_path / "p.sqlite"), ProjectStore(tmp_path / "p.sqlite")
+    for number in range(20):
+        (one if number % 2 else two).add_aspect(f"aspect {number}", [f"Sentence {number}."])
+    assert one.content() == two.content()
+    assert len(one.content().aspects) == 20
+    two.undo()
+    assert len(one.content().aspects) == 19
+
+
+def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "p.sqlite"
+    code = (
+        "import sys, os; from pathlib import Path; from awatt.server.store import ProjectStore\n"
+        "store = ProjectStore(Path(sys.argv[1]))\n"
+        "for number in range(10**6):\n"
+        "    store.add_aspect(f'aspect {number}') if number < 50 else store.judge(f'Sentence {number}.', [])\n"
+        "    os.write(1, b'.')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        done = len(process.stdout.read(70))
+        process.send_signal(signal.SIGKILL)
+        done += len(process.stdout.read())
+    store = ProjectStore(path)
+    content = store.content()
+    assert 0 <= len(content.aspects) + len(content.examples) - done <= 1
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.sqlite").write_text("not a database, but long enough to be looked at" * 100)
+    with pytest.raises(AwattError, match="cannot be opened"):
+        ProjectStore(tmp_path / "text.sqlite")
+    other = sqlite3.connect(tmp_path / "other.sqlite")
+    other.execute("CREATE TABLE mine (x)")
+    other.commit()
+    with pytest.raises(AwattError, match="another program"):
+        ProjectStore(tmp_path / "other.sqlite")
+    newer = ProjectStore(tmp_path / "newer.sqlite")
+    newer._connection.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(AwattError, match="newer awatt"):
+        ProjectStore(tmp_path / "newer.sqlite")
+    if os.geteuid():
+        (tmp_path / "locked").mkdir(mode=0o500)
+        with pytest.raises(AwattError, match="cannot be opened"):
+            ProjectStore(tmp_path / "locked" / "p.sqlite")
+
+
+def test_a_zero_byte_in_a_text_does_not_cut_it_short_when_undone(store: ProjectStore) -> None:
+    store.add_aspect("food", ["Soup\0of the day."])
+    store.remove_example(store.content().examples[0].id)
+    store.undo()
+    assert store.content().examples[0].text == "Soup of the day."
