@@ -139,6 +139,12 @@ class AspectDetector:
         found = iter(self._detections([text for part in parts for _, text in part], begins, threshold, words))
         return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
 
+    def transform(self, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
+        """A Ray dataset with new columns: ``aspects``, and ``score_ASPECT`` for each. Needs ``awatt[ray]``."""
+        from awatt.scale.dataset import transform
+
+        return transform(self, dataset, text_column, prefix)
+
     def _detections(
         self, texts: list[str], begins: list[int], threshold: Threshold | None, words: bool
     ) -> list[Detection]:

@@ -273,7 +273,7 @@ def test_an_interrupt_is_130_and_can_be_resumed(script: Path, many: Path) -> Non
 
 def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
-    make_row, made = bulk._RowMaker.row, []
+    make_row, made = bulk.RowMaker.row, []
 
     def interrupt(*arguments: Any) -> Any:
         made.append(1)
@@ -283,7 +283,7 @@ def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch:
 
     with monkeypatch.context() as patch:
         patch.setattr("awatt.data.resumable.EVERY", 0.0)
-        patch.setattr(bulk._RowMaker, "row", interrupt)
+        patch.setattr(bulk.RowMaker, "row", interrupt)
         assert run(*command).code == 130
     assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
     many.write_text(many.read_text() + "20000,more\n")

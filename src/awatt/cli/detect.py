@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from awatt.cli.options import AspectsColumn, ExamplesFile, Mode, ModelFolder, TextColumn, Thresholds, open_detector
+from awatt.cli.options import (
+    Address,
+    AspectsColumn,
+    Engine,
+    ExamplesFile,
+    Mode,
+    ModelFolder,
+    TextColumn,
+    Thresholds,
+    check_engine,
+    open_detector,
+)
+from awatt.errors import AwattError
 
 if TYPE_CHECKING:
     from awatt.detection.bulk import Summary
@@ -34,6 +46,10 @@ def detect(
     out_format: Annotated[str | None, typer.Option(help="Format of --out, whatever its suffix.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")] = False,
+    engine: Engine = "local",
+    address: Address = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="With --engine ray: how many at a time.")] = None,
+    max_errors: Annotated[int, typer.Option(min=0, help="List this many unreadable rows; the others count.")] = 20,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, on stdout if --out is a file.")
     ] = False,
@@ -41,19 +57,28 @@ def detect(
 ) -> None:
     """Find the aspects of every row. The input's columns are kept; aspects and the score of every aspect are added.
 
-    Rows that cannot be read are listed and left out, and the exit code is 3.
+    Rows that cannot be read are listed and left out, and the exit code is 3. With --engine ray, FILE may be a pattern
+    such as 'reviews/*.parquet', here or in an object store, and --out is a folder.
     """
     from awatt.detection.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
 
+    on_ray = check_engine(engine)
+    if on_ray and out == "-":
+        raise AwattError("--engine ray writes a folder. Give one: --out found, say.")
     detector = open_detector(examples, model, threshold, mode, examples_text_column, aspects_column)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
     began = time.monotonic()
     show = not quiet and sys.stderr.isatty()
     try:
         with _Progress(estimate_rows(source, input_format) if show else None, show) as progress:
-            summary = detect_file(
-                detector, source, out, config, overwrite=overwrite, resume=resume, on_batch=progress.update
-            )
+            options: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "max_errors": max_errors}
+            if on_ray:
+                from awatt.scale.detection import detect_files
+
+                options |= {"address": address, "workers": workers}
+                summary = detect_files(detector, source, out, config, **options, on_batch=progress.update)
+            else:
+                summary = detect_file(detector, source, out, config, **options, on_batch=progress.update)
     except AlreadyCompleteError as note:
         typer.echo(f"awatt: {note}", err=True)
         return

@@ -30,6 +30,8 @@ Thresholds = Annotated[
 Mode = Annotated[str, typer.Option("--mode", help="acceptance (may find none) or paper (relative to the others).")]
 TextColumn = Annotated[str, typer.Option("--text-column", help="Column that holds the text.")]
 AspectsColumn = Annotated[str, typer.Option("--aspects-column", help="Column of the examples that holds the aspects.")]
+Engine = Annotated[str, typer.Option("--engine", help="local, or ray: many files, many cores or machines.")]
+Address = Annotated[str, typer.Option("--address", help="Ray cluster: local (this machine), auto, or HOST:PORT.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -80,3 +82,10 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise AwattError(f"--threshold is {text!r}, but auto, a number or ASPECT=NUMBER is needed.") from None
+
+
+def check_engine(engine: str) -> bool:
+    """Whether it is Ray."""
+    if engine not in ("local", "ray"):
+        raise AwattError(f"--engine is '{engine}', but local or ray is needed.")
+    return engine == "ray"

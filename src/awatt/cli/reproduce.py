@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from awatt.cli.options import Address, Engine, check_engine
+
 if TYPE_CHECKING:
     from awatt.reproduce.suites import Choice, Run
 
@@ -28,6 +30,8 @@ def reproduce(
     settings: Annotated[str, typer.Option(help="Only these settings, such as '5x5 10x5'.")] = "",
     datasets: Annotated[str, typer.Option(help="Only these datasets of an item with several, commas between.")] = "",
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, one core each.")] = 1,
+    engine: Engine = "local",
+    address: Address = "local",
     work: Annotated[Path, typer.Option(help="Where unfinished runs are kept.")] = Path("runs/reproduce"),
     quick: Annotated[bool, typer.Option("--quick", help="A few episodes each, to see it work.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run and how long, and stop.")] = False,
@@ -52,14 +56,21 @@ def reproduce(
     choice = Choice(_seeds(seeds), _names(methods), _pairs(settings), _names(datasets))
     runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
     overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
-    if _run(runs, data, results, work, jobs, overrides, dry_run):
+    if _run(runs, data, results, work, jobs, overrides, dry_run, address if check_engine(engine) else None):
         _publish(items, choice, data, results)
 
 
 def _run(
-    runs: list[Run], data: Path | None, results: Path, work: Path, jobs: int, overrides: tuple[str, ...], dry_run: bool
+    runs: list[Run],
+    data: Path | None,
+    results: Path,
+    work: Path,
+    jobs: int,
+    overrides: tuple[str, ...],
+    dry_run: bool,
+    cluster: str | None,
 ) -> bool:
-    """Run what is missing, or with ``dry_run`` only say so. Whether there is something to show now."""
+    """Run what is missing, here or on Ray, or with ``dry_run`` only say so. Whether there is something to see."""
     from awatt.cli.progress import GridProgress
     from awatt.reproduce.plan import in_words, make_plan
     from awatt.reproduce.results import missing
@@ -75,9 +86,14 @@ def _run(
         typer.echo(f"About {in_words(sum(plan.seconds.values()) / jobs)} with --jobs {jobs}: {plan}.", err=True)
         return False
     if todo:
-        from awatt.reproduce.runner import run_all
-
         with GridProgress(plan.seconds, jobs) as progress:
+            if cluster is not None:
+                from awatt.scale import experiments
+
+                experiments.run_all(runs, _needed(data), results, work, jobs, overrides, progress.on_done, cluster)
+                return True
+            from awatt.reproduce.runner import run_all
+
             run_all(runs, _needed(data), results, work, jobs, overrides, progress.on_done)
     return True
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from awatt.data.formats import SEPARATORS, STANDARD_STREAM, Row, UnfitError, format_of, reason, shown, to_json
+from awatt.data.parts import OpenPart
 from awatt.errors import AwattError, DataError
 
 LONGEST_LINE = 2**24  # characters; bounds the memory when a quote never closes or a file is one huge line
@@ -53,16 +54,17 @@ def read_records(
     separator: str | None = None,
     format: str | None = None,
     on_error: Report | None = None,
+    part: OpenPart | None = None,
 ) -> Iterator[list[Record]]:
     """Give the records of ``path`` in lists of ``batch_size``, reading little further than asked for.
 
     Aspects are a list, or a string: a JSON list, or names between ``separator`` (None: ``|`` or ``;``).
     ``format``, such as "csv" or "txt.gz", goes before the suffix; stdin is JSONL unless it says otherwise.
     The first fault raises. With ``on_error``, faulty rows are reported there and skipped, and only a fault of
-    the whole file raises (cut short, no such column).
+    the whole file raises (cut short, no such column). ``part`` is what to read of it; lines count from its beginning.
     """
     path = str(path)
-    if path != STANDARD_STREAM and not os.path.exists(path):
+    if part is None and path != STANDARD_STREAM and not os.path.exists(path):
         raise DataError("there is no such file. Check the path.", path)
     if os.path.isdir(path):
         raise DataError("this is a folder, but a file is needed. Name a file in it.", path)
@@ -72,7 +74,7 @@ def read_records(
     if separator == "":
         raise AwattError("the separator of aspects is empty. Give one such as '|', or leave it out.")
     separators = SEPARATORS if separator is None else re.compile(re.escape(separator))
-    source = _Source(path, compressed, text_column, aspects_column, separators, batch_size, on_error or _raise)
+    source = _Source(path, compressed, text_column, aspects_column, separators, batch_size, on_error or _raise, part)
     return _batches(source, READERS[kind])
 
 
@@ -91,11 +93,15 @@ class _Source:
     separators: re.Pattern[str]
     batch_size: int
     report: Report
+    part: OpenPart | None = None
     opened: ExitStack = field(default_factory=ExitStack)  # closed when the last batch is out, or earlier
 
     def open(self) -> IO[bytes]:
-        if self.path == STANDARD_STREAM:
-            stream: IO[bytes] = sys.stdin.buffer
+        stream: IO[bytes]
+        if self.part is not None:
+            stream = self.part.stream
+        elif self.path == STANDARD_STREAM:
+            stream = sys.stdin.buffer
         else:
             try:
                 stream = self.opened.enter_context(open(self.path, "rb"))  # noqa: SIM115 (the stack closes it)
@@ -192,7 +198,8 @@ def _lines(source: _Source, faults: list[DataError]) -> Iterator[str]:
     """Each line with its end. One that is not UTF-8 adds to ``faults`` and comes all the same, for a quoted
     cell may begin or end in it."""
     # surrogateescape: a bad byte spoils its own line only; newline="": line ends within cells stay as they are
-    text = io.TextIOWrapper(source.open(), encoding="utf-8-sig", errors="surrogateescape", newline="")
+    encoding = "utf-8-sig" if source.part is None or source.part.begins else "utf-8"
+    text = io.TextIOWrapper(source.open(), encoding=encoding, errors="surrogateescape", newline="")
     source.opened.callback(text.detach)  # else stdin would be closed with it
     number = 0
     try:
@@ -312,7 +319,7 @@ def _read_parquet(source: _Source) -> Rows:
         file = source.opened.enter_context(ParquetFile(stream))
         names = file.schema_arrow.names
         source.check_columns(names, 1)
-        for batch in file.iter_batches(source.batch_size):
+        for batch in file.iter_batches(source.batch_size, row_groups=source.part and source.part.row_groups):
             columns = [column.to_pylist() for column in batch.columns]
             for cells in zip(*columns, strict=True):
                 line += 1

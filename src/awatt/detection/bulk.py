@@ -49,11 +49,12 @@ class Summary:
     aspects: dict[str, int] = field(default_factory=dict)
     n_faults: int = 0
     faults: list[str] = field(default_factory=list)  # the first ones
+    max_errors: int = LISTED
 
     def add_fault(self, fault: DataError) -> None:
         """Count a row that could not be read."""
         self.n_faults += 1
-        if self.n_faults <= LISTED:
+        if self.n_faults <= self.max_errors:
             self.faults.append(str(fault))
 
     def add(self, found: Sequence[Detection | Review]) -> None:
@@ -73,6 +74,7 @@ def detect_file(
     *,
     overwrite: bool = False,
     resume: bool = False,
+    max_errors: int = LISTED,
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of ``source`` and write the rows, with new columns, to ``out``.
@@ -80,7 +82,7 @@ def detect_file(
     Rows that cannot be read are counted and left out. JSONL, CSV and TSV files can be resumed; what goes to stdout
     or to Parquet cannot.
     """
-    summary = Summary(aspects=dict.fromkeys(detector.aspects, 0))
+    summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
     batches = read_records(
         source,
         text_column=config.text_column,
@@ -94,7 +96,7 @@ def detect_file(
         raise AwattError(f"{out}: plain text has no room for aspects. Write .jsonl, .csv, .tsv or .parquet.")
     if source != STANDARD_STREAM and out != STANDARD_STREAM and os.path.realpath(source) == os.path.realpath(out):
         raise AwattError(f"{out}: this is the file to read. Write to another one.")
-    make_rows = _RowMaker(config, detector.aspects, table=kind != "jsonl")
+    make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
     writer: Any
     if out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM:
         if resume:
@@ -137,14 +139,18 @@ class _Plain(RecordWriter):
 
 
 def _settings(detector: AspectDetector, source: str, config: BulkConfig) -> dict[str, object]:
-    """What the rows depend on, under the names that a person knows."""
+    status = os.stat(source)
+    given = [os.path.realpath(source), status.st_size, status.st_mtime_ns]
+    return {"input file": given, **describe(detector, config)}
+
+
+def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
+    """What the rows depend on besides the input, under the names that a person knows."""
     digest, adapted = hashlib.sha256(), detector.learned.adapted
     if adapted is not None:
         for name, array in sorted(adapted.arrays.items()):
             digest.update(name.encode() + array.tobytes())
-    status = os.stat(source)
     return {
-        "input file": [os.path.realpath(source), status.st_size, status.st_mtime_ns],
         "set of examples or model": [list(detector.aspects), digest.hexdigest()],
         "threshold or mode": [detector.mode, detector.thresholds().tolist()],
         "choice of columns": asdict(config),
@@ -160,7 +166,7 @@ def _skip(batches: Iterator[list[Record]], rows: int) -> Iterator[list[Record]]:
 
 
 @dataclass
-class _RowMaker:
+class RowMaker:
     """The columns of the input, then what was found. A table gets a column for each aspect's score."""
 
     config: BulkConfig

@@ -52,11 +52,22 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     }
     if figures := figures_of(run):
         result["figures"] = {name: MEASURES[name](system, dataset, shape, run.seed) for name in figures}
+    write_result(results, run, result)
+    shutil.rmtree(folder)
+    return result
+
+
+def write_result(results: Path, run: Run, result: dict[str, Any]) -> None:
+    """One small JSON a run."""
     target = result_path(results, run)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_text(target, json.dumps(result, indent=1) + "\n")
-    shutil.rmtree(folder)
-    return result
+
+
+def check_extras(runs: Iterable[Run]) -> None:
+    """What the runs need besides torch, asked for before hours of training, not after."""
+    if any(figures_of(run) for run in runs):
+        require("sklearn", "plots")
 
 
 def run_all(
@@ -70,8 +81,7 @@ def run_all(
 ) -> None:
     """Every run that has no result yet, ``jobs`` at a time, each on one core."""
     todo = missing(results, runs)
-    if any(figures_of(run) for run in todo):
-        require("sklearn", "plots")  # before hours of training, not after
+    check_extras(todo)
     if jobs == 1:
         for run in todo:
             on_done(run, run_one(run, data, results, work, overrides))

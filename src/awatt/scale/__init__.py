@@ -1,0 +1,1 @@
+"""More than one machine, by Ray: detection in many files, a Ray dataset, a grid of experiments."""

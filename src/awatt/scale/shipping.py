@@ -1,0 +1,47 @@
+"""A detector on other machines: the files of its folder travel, never an object that could run code."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from awatt.detector import AspectDetector
+
+_loaded: dict[str, tuple[AspectDetector, Any]] = {}  # of this process: the last one, and its folder
+
+
+class Shipped(NamedTuple):
+    """The files of a saved detector in Ray's object store, and what tells them from another's."""
+
+    digest: str
+    files: Any  # a reference to {name: bytes}
+
+    def load(self) -> AspectDetector:
+        """The detector, read once a process."""
+        if self.digest not in _loaded:
+            import ray
+
+            from awatt.detector import AspectDetector
+
+            os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a task has one core; the tokeniser would take all
+            folder = tempfile.TemporaryDirectory(prefix="awatt-")  # its model is looked at again: it stays
+            for name, content in ray.get(self.files).items():
+                (Path(folder.name) / name).write_bytes(content)
+            _loaded.clear()
+            _loaded[self.digest] = AspectDetector.from_pretrained(folder.name), folder
+        return _loaded[self.digest][0]
+
+
+def ship(detector: AspectDetector) -> Shipped:
+    """Save it, without its examples, and put the files where all workers can read them."""
+    import ray
+
+    with tempfile.TemporaryDirectory() as parent:
+        folder = detector.save_pretrained(Path(parent) / "detector", examples=False)
+        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    digest = hashlib.sha256(b"".join(name.encode() + content for name, content in files.items()))
+    return Shipped(digest.hexdigest(), ray.put(files))

@@ -1,0 +1,80 @@
+"""Files in parts: together they hold each line once, wherever the borders fall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from awatt.data.parts import Lines, Part, open_part, split_file
+from awatt.data.records import read_records
+from awatt.data.storage import find_files, list_folder, read_bytes, remove_files, write_bytes
+from awatt.data.writer import RecordWriter
+from awatt.errors import AwattError
+
+
+def read_parts(path: Path, most: int) -> tuple[list[str], int]:
+    """The texts of all parts in turn, and the number of lines counted."""
+    texts, lines = [], 0
+    for part in split_file(str(path), path.stat().st_size, most):
+        with open_part(part) as opened:
+            texts += [record.text for batch in read_records(path, part=opened) for record in batch]
+            lines += opened.stream.count if isinstance(opened.stream, Lines) else 0
+    return texts, lines
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 10, 1000])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_each_line_comes_once_wherever_the_borders_fall(tmp_path: Path, most: int, end: str) -> None:
+    texts = ["one", "zwölf", "x" * 30, "😀", "last"]
+    (path := tmp_path / "in.txt").write_bytes(("\ufeff" + end.join(texts)).encode())
+    assert read_parts(path, most)[0] == texts
+
+
+def test_lines_are_counted_as_the_reader_counts_them(tmp_path: Path) -> None:
+    (path := tmp_path / "in.txt").write_bytes(b"a\rb\r\nc\n\nd\n")
+    assert read_parts(path, 3) == (["a", "b", "c", "d"], 5)
+
+
+def test_parquet_is_cut_between_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.data.writer.ROW_GROUP", 10)
+    path, texts = tmp_path / "in.parquet", [f"text {number}" for number in range(95)]
+    with RecordWriter(path) as writer:
+        for first in range(0, 95, 10):
+            writer.write([{"text": text} for text in texts[first : first + 10]])
+    parts = split_file(str(path), path.stat().st_size, 300)
+    assert len(parts) > 3
+    assert read_parts(path, 300)[0] == texts
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl.gz", "in.parquet.gz"])
+def test_what_cannot_be_cut_stays_whole(tmp_path: Path, name: str) -> None:
+    assert split_file(str(tmp_path / name), 10**12, 10) == [Part(str(tmp_path / name))]
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_files_are_found_by_a_pattern_by_path_and_by_address(tmp_path: Path, scheme: str) -> None:
+    for name in ("a1.csv", "a2.csv", "b.csv", "deep/a3.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text\n")
+
+    def names(pattern: str) -> list[str]:
+        return [path.removeprefix(f"{scheme}{tmp_path}/") for path, _ in find_files(f"{scheme}{tmp_path}/{pattern}")]
+
+    assert names("a*.csv") == ["a1.csv", "a2.csv"]
+    assert names("b.csv") == ["b.csv"]
+    assert names("*/a?.csv") == ["deep/a3.csv"]
+    with pytest.raises(AwattError, match="no file matches"):
+        names("*.parquet")
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_files_are_written_read_and_removed(tmp_path: Path, scheme: str) -> None:
+    folder = f"{scheme}{tmp_path}"
+    assert read_bytes(f"{folder}/a") is None
+    write_bytes(f"{folder}/a", b"1")
+    assert read_bytes(f"{folder}/a") == b"1"
+    assert list_folder(folder) == ["a"]
+    remove_files(folder, ["a", "b"])
+    assert list_folder(folder) == []
+    assert list_folder(f"{folder}/none") == []
