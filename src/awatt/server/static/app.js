@@ -1,0 +1,98 @@
+// Boots the page: views, keys, undo, theme, and what another tab changes.
+
+import * as api from "./api.js";
+import { byId, number } from "./dom.js";
+import { act, onChange, reload, state } from "./state.js";
+import * as aspectsView from "./aspects.js";
+import * as exportView from "./export.js";
+import * as overview from "./overview.js";
+import * as start from "./start.js";
+import * as table from "./table.js";
+import "./filters.js";
+
+const VIEWS = ["start", "sentences", "aspects", "overview", "export"];
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+export function show(view) {
+  for (const name of VIEWS) {
+    byId(`view-${name}`).hidden = name !== view;
+    byId(`tab-${name}`).setAttribute("aria-selected", String(name === view));
+    byId(`tab-${name}`).tabIndex = name === view ? 0 : -1;
+  }
+  document.body.dataset.view = view;
+  aspectsView.setVisible(view === "aspects");
+  overview.setVisible(view === "overview");
+  exportView.setVisible(view === "export");
+  if (view === "start") start.draw();
+  if (view === "sentences") {
+    if (state.chosen === null && state.rows.length) table.choose(state.rows[0], false);
+    table.draw();
+    table.drawDetail();
+  }
+  history.replaceState(null, "", `#${view}`);
+}
+
+tabs.forEach((tab, i) => {
+  tab.addEventListener("click", () => show(tab.id.slice(4)));
+  tab.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by) { const next = tabs[(i + by + tabs.length) % tabs.length]; show(next.id.slice(4)); next.focus(); event.stopPropagation(); }
+  });
+});
+
+const undo = () => state.project?.undo && act(api.post("/v1/project/undo"));
+const redo = () => state.project?.redo && act(api.post("/v1/project/redo"));
+byId("undo").addEventListener("click", undo);
+byId("redo").addEventListener("click", redo);
+byId("help").addEventListener("click", () => byId("keys").showModal());
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("awatt-theme", theme);
+}
+const kept = localStorage.getItem("awatt-theme");
+if (kept) setTheme(kept);
+byId("theme").addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  setTheme(dark ? "light" : "dark");
+  if (document.body.dataset.view === "overview") overview.draw();
+});
+
+addEventListener("keydown", (event) => {
+  const typing = event.target.matches("input:not([type=range]):not([type=checkbox]), textarea, select") || byId("keys").open;
+  if (typing) { if (event.key === "Escape" && event.target.id === "search") byId("table").focus(); return; }
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") { event.shiftKey ? redo() : undo(); event.preventDefault(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "?") { byId("keys").showModal(); return; }
+  if (document.body.dataset.view !== "sentences") return;
+  const control = event.target.matches("button, input, a") && ["Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"].includes(event.key);
+  if (control) return;
+  if (event.key === "/") byId("search").focus();
+  else if (event.key.toLowerCase() === "n") table.labelNext();
+  else if (!table.key(event)) return;
+  event.preventDefault();
+});
+
+onChange(() => {
+  const { project } = state;
+  if (!project) return;
+  byId("undo").disabled = !project.undo;
+  byId("undo").title = project.undo ? `Undo: ${project.undo} (Ctrl+Z)` : "Nothing to undo";
+  byId("redo").disabled = !project.redo;
+  const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
+  byId("status").textContent = state.busy ? "Detecting …" : `${shown}${number(state.texts.length)} sentences`;
+});
+
+// Another tab, or another process, may have changed the project.
+setInterval(async () => {
+  if (document.hidden || state.busy || !state.project) return;
+  try {
+    const { revision } = await api.get("/v1/project/version");
+    if (revision !== state.project.revision) await reload();
+  } catch { /* said at the next action */ }
+}, 4000);
+
+await reload();
+const wanted = location.hash.slice(1);
+if (state.project) show(state.texts.length ? (VIEWS.includes(wanted) ? wanted : "sentences") : "start");
+document.body.dataset.ready = "yes";

@@ -1,0 +1,42 @@
+// Elements are made here, and text is always textContent: what a review says is never HTML.
+
+export function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "colour") node.style.setProperty("--c", value);
+    else if (name in node && !name.includes("-") && name !== "list" && name !== "role") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export function svg(tag, props = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(props)) node.setAttribute(name, value);
+  node.append(...children.flat());
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+let hide;
+export function say(message, bad = false) {
+  const box = byId("message");
+  box.textContent = message;
+  box.hidden = !message;
+  box.classList.toggle("bad", bad);
+  clearTimeout(hide);
+  if (message) hide = setTimeout(() => { box.hidden = true; }, bad ? 12000 : 4000);
+}
+
+export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+export const number = (count) => count.toLocaleString("en");
+
+export function save(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

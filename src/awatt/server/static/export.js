@@ -1,0 +1,43 @@
+// Files out, and the code that does the same.
+
+import { byId, el, say } from "./dom.js";
+import { aspects, onChange, state } from "./state.js";
+
+const box = byId("view-export");
+let visible = false;
+
+const link = (kind, label, note) => el("li", {}, el("a", { href: `/v1/project/export/${kind}`, download: `awatt-${kind}` }, label), el("small", {}, ` ${note}`));
+
+function threshold() {
+  const own = aspects().filter((a) => a.threshold !== null), common = state.project.threshold;
+  if (!own.length) return { python: common === null ? "" : `, threshold=${common}`, command: common === null ? "" : ` --threshold ${common}` };
+  const named = aspects().filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
+  return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold '${name.replaceAll("'", "'\\''")}=${value}'`).join("") };
+}
+
+function code(title, content) {
+  return el("div", { className: "card" }, el("h2", {}, title), el("pre", { tabIndex: 0 }, content),
+    el("button", { onclick: async () => { try { await navigator.clipboard.writeText(content); say("Copied."); } catch { say("Select the text and copy it."); } } }, "Copy"));
+}
+
+export function draw() {
+  const cut = threshold();
+  box.replaceChildren(el("h1", {}, "Export"),
+    el("div", { className: "cards" },
+      el("div", { className: "card" }, el("h2", {}, "Results"), el("ul", { className: "plain" },
+        link("results.csv", "CSV", "for spreadsheets; cells that look like formulas get a quote"), link("results.jsonl", "JSONL", "a sentence a line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
+        el("p", { className: "hint" }, "Every sentence with its aspects at the thresholds of now, every score, and the columns of your file. What you said counts before what was detected.")),
+      el("div", { className: "card" }, el("h2", {}, "What it learned from"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "with your corrections"), link("detector.zip", "Detector", "a folder with the model, works offline")))),
+    el("h2", {}, "The same without this page"),
+    el("div", { className: "cards" },
+      code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${cut.python})\nprint(detector.detect("The soup was cold."))`),
+      code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${cut.command} --out found.jsonl`),
+      code("API", `curl ${location.origin}/v1/detect -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" -d '{"texts": ["The soup was cold."]}'`)));
+}
+
+export function setVisible(now) {
+  visible = now;
+  if (now && state.project) draw();
+}
+
+onChange((what) => { if (visible && what === "all") draw(); });

@@ -1,0 +1,37 @@
+// A sentence with the words that decided, coloured by aspect.
+
+import { el } from "./dom.js";
+import { aspects, colour, found, state, wantWords } from "./state.js";
+
+// [{start, end, marks: [{aspect, column, weight}]}], the heaviest mark first
+export function spans(row) {
+  const words = state.words.get(state.ids[row]);
+  if (!words) { wantWords(row); return []; }
+  const all = aspects(), places = new Map();
+  for (const aspect of found(row)) {
+    for (const [start, end, weight] of words[aspect.name] ?? []) {
+      const key = `${start} ${end}`;
+      if (!places.has(key)) places.set(key, { start, end, marks: [] });
+      places.get(key).marks.push({ aspect, column: all.indexOf(aspect), weight });
+    }
+  }
+  const list = [...places.values()].sort((a, b) => a.start - b.start);
+  list.forEach((span) => span.marks.sort((a, b) => b.weight - a.weight));
+  return list;
+}
+
+export function marked(row) {
+  const text = state.texts[row], parts = [];
+  let place = 0;
+  for (const { start, end, marks } of spans(row)) {
+    if (start < place) continue;
+    parts.push(text.slice(place, start));
+    const mark = el("mark", { title: marks.map((m) => `${m.aspect.name} ${m.weight.toFixed(2)}`).join(", ") }, text.slice(start, end));
+    mark.style.setProperty("--c", colour(marks[0].column));
+    mark.style.setProperty("--d", colour(marks[marks.length - 1].column));
+    mark.style.setProperty("--w", `${Math.round(18 + 42 * Math.min(1, marks[0].weight * 2))}%`);
+    parts.push(mark);
+    place = end;
+  }
+  return [...parts, text.slice(place)];
+}

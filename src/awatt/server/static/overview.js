@@ -1,0 +1,117 @@
+// Pictures of everything that was found, each of which can be saved.
+
+import * as api from "./api.js";
+import { byId, el, number, percent, save, say, svg } from "./dom.js";
+import { NONE, aspects, colour, found, onChange, state } from "./state.js";
+import { show } from "./app.js";
+import { choose } from "./table.js";
+import { set } from "./filters.js";
+
+const box = byId("view-overview");
+let visible = false, places = null, placed = "";
+
+const ink = () => getComputedStyle(document.body).color;
+const paper = () => getComputedStyle(document.body).backgroundColor;
+const text = (x, y, content, props = {}) => svg("text", { x, y, "font-size": 13, "font-family": "system-ui, sans-serif", fill: ink(), ...props }, document.createTextNode(content));
+const short = (name, most = 18) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+
+function bars() {
+  const total = Math.max(1, state.texts.length);
+  const list = [...aspects().map((a, i) => ({ id: a.id, name: a.name, count: state.counts[i], fill: colour(i) }))].sort((a, b) => b.count - a.count);
+  list.push({ id: null, name: "none", count: state.none, fill: NONE });
+  const most = Math.max(1, ...list.map((each) => each.count)), tall = 30;
+  return svg("svg", { viewBox: `0 0 560 ${list.length * tall + 6}`, role: "img", "aria-label": `Sentences by aspect: ${list.map((e) => `${e.name} ${e.count}`).join(", ")}` },
+    ...list.flatMap((each, i) => [
+      text(0, i * tall + 20, short(each.name)),
+      svg("rect", { x: 140, y: i * tall + 6, width: Math.max(1, 300 * each.count / most), height: 20, rx: 4, fill: each.fill }),
+      text(150 + 300 * each.count / most, i * tall + 20, `${number(each.count)} · ${percent(each.count / total)}`)]));
+}
+
+function matrix() {
+  const all = aspects(), n = all.length, size = Math.min(44, 330 / Math.max(1, n)), most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
+  const cells = [];
+  all.forEach((a, i) => {
+    cells.push(text(130, i * size + size / 2 + 108, short(a.name, 16), { "text-anchor": "end" }));
+    cells.push(text(0, 0, short(a.name, 12), { transform: `translate(${146 + i * size + size / 2} 96) rotate(-45)` }));
+    all.forEach((b, j) => {
+      const count = state.pairs[i][j], share = i === j ? 0 : count / most;
+      cells.push(svg("rect", { x: 140 + j * size, y: 104 + i * size, width: size - 2, height: size - 2, rx: 4, fill: "#4e79a7", "fill-opacity": i === j ? 0.05 : 0.08 + 0.8 * share }));
+      if (size >= 26) cells.push(text(140 + j * size + size / 2 - 1, 104 + i * size + size / 2 + 4, i === j ? "·" : String(count), { "text-anchor": "middle", "font-size": 12, fill: share > 0.55 ? "#fff" : ink() }));
+    });
+  });
+  return svg("svg", { viewBox: `0 0 560 ${110 + n * size}`, role: "img", "aria-label": "How many sentences mention two aspects together" }, ...cells);
+}
+
+const canvas = el("canvas", { width: 1120, height: 760, role: "img", "aria-label": "A map of the sentences: near ones speak of the same" });
+const point = (row) => [560 + places[2 * row] * 530, 380 - places[2 * row + 1] * 350];
+
+function drawMap() {
+  const pen = canvas.getContext("2d"), all = aspects();
+  pen.fillStyle = paper();
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  if (!places) return;
+  const radius = state.texts.length > 3000 ? 3 : state.texts.length > 500 ? 5 : 8;
+  for (let row = 0; row < state.texts.length; row++) {
+    const here = found(row), [x, y] = point(row);
+    const best = here[0] ? all.indexOf(here[0]) : -1;
+    pen.globalAlpha = best < 0 ? 0.35 : 0.8;
+    pen.fillStyle = best < 0 ? NONE : colour(best);
+    pen.beginPath();
+    pen.arc(x, y, radius, 0, 7);
+    pen.fill();
+    if (here.length > 1) { pen.lineWidth = radius / 2; pen.strokeStyle = colour(all.indexOf(here[1])); pen.stroke(); }
+  }
+  pen.globalAlpha = 1;
+}
+
+function nearest(event) {
+  const area = canvas.getBoundingClientRect(), x = (event.clientX - area.left) * canvas.width / area.width, y = (event.clientY - area.top) * canvas.height / area.height;
+  let best = -1, least = 30 ** 2;
+  for (let row = 0; places && row < state.texts.length; row++) {
+    const [a, b] = point(row), far = (a - x) ** 2 + (b - y) ** 2;
+    if (far < least) { least = far; best = row; }
+  }
+  return best;
+}
+
+const tip = el("p", { className: "hint tip" }, "Point at a dot to read it; click to open it.");
+canvas.addEventListener("mousemove", (event) => { const row = nearest(event); if (row >= 0) tip.textContent = `${state.texts[row]} → ${found(row).map((a) => a.name).join(", ") || "none"}`; });
+canvas.addEventListener("click", (event) => { const row = nearest(event); if (row >= 0) { set({ aspect: null, kind: "all", text: "", only: null }); show("sentences"); choose(row); } });
+
+function saveSvg(picture, name) {
+  const copy = picture.cloneNode(true), [, , wide, tall] = picture.getAttribute("viewBox").split(" ");
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", wide);
+  copy.setAttribute("height", tall);
+  copy.prepend(svg("rect", { width: "100%", height: "100%", fill: paper() }));
+  save(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }), name);
+}
+
+async function loadMap() {
+  const key = `${state.project.reviews}`;
+  if (placed === key) return;
+  try {
+    places = (await api.floats("/v1/project/map")).values;
+    placed = key;
+    drawMap();
+  } catch (error) { say(error.message, true); }
+}
+
+export function draw() {
+  const counts = bars(), together = matrix();
+  const legend = el("p", { className: "legend" }, ...aspects().map((a, i) => el("span", { className: "chip", colour: colour(i) }, a.name)), el("span", { className: "chip none" }, "none"));
+  box.replaceChildren(el("h1", {}, "Overview"),
+    el("p", { className: "lead" }, `${number(state.texts.length)} sentences; something was found in ${percent(1 - state.none / Math.max(1, state.texts.length))}.`),
+    el("div", { className: "cards" },
+      el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
+      el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
+      el("figure", { className: "card full" }, el("h2", {}, "Map of the sentences"), legend, canvas, tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
+  drawMap();
+}
+
+export function setVisible(now) {
+  visible = now;
+  if (now && state.project) { draw(); loadMap(); }
+}
+
+onChange((what) => { if (visible && what === "all") { draw(); loadMap(); } });

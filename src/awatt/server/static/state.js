@@ -1,0 +1,141 @@
+// What the page knows, and what follows from it: which aspects a sentence has at the thresholds of this moment.
+
+import * as api from "./api.js";
+import { say } from "./dom.js";
+
+const COLOURS = ["#4e79a7", "#e0883b", "#59a14f", "#d1605e", "#8a6bb1", "#3fa7a0", "#c9a227", "#c2679a", "#7a8b3c", "#9c755f", "#5b8fd1", "#7f7f8f"];
+export const NONE = "#9aa0a6";
+export const colour = (column) => COLOURS[column] || `hsl(${(column * 137.5) % 360} 45% 55%)`;
+
+export const state = {
+  project: null, ids: [], review: [], texts: [], place: new Map(), reviews: -1,
+  scores: new Float32Array(), scored: [], learned: -1, judged: new Map(), words: new Map(),
+  filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: 0,
+};
+
+const listeners = [];
+export const onChange = (call) => listeners.push(call);
+export const changed = (what = "all") => listeners.forEach((call) => call(what));
+
+export const aspects = () => state.project?.aspects ?? [];
+export const common = () => state.project.threshold ?? state.project.auto_threshold;
+export const cut = (aspect) => Math.max(aspect.threshold ?? common(), 1e-12);
+
+// Columns of the scores by aspect; scores lag behind the aspects while they are computed.
+export function score(row, aspect) {
+  const column = state.scored.indexOf(aspect.id);
+  return column < 0 ? 0 : state.scores[row * state.scored.length + column] ?? 0;
+}
+
+export const saidOf = (row) => state.judged.get(state.texts[row]);
+
+export function found(row) {
+  const said = saidOf(row);
+  return aspects().filter((aspect) => (said ? said.has(aspect.id) : score(row, aspect) >= cut(aspect)));
+}
+
+const logit = (p) => Math.log(Math.min(Math.max(p, 1e-6), 1 - 1e-6) / (1 - Math.min(Math.max(p, 1e-6), 1 - 1e-6)));
+export const uncertain = (row) => !saidOf(row) && aspects().some((a) => Math.abs(logit(score(row, a)) - logit(cut(a))) < 0.7);
+
+// One pass over all sentences: counts, pairs, and which rows the filter lets through.
+export function recount() {
+  const all = aspects(), width = state.scored.length, cuts = all.map(cut), columns = all.map((a) => state.scored.indexOf(a.id));
+  const place = new Map(all.map((a, i) => [a.id, i]));
+  const counts = new Array(all.length).fill(0), pairs = all.map(() => new Array(all.length).fill(0));
+  const { aspect, kind, only } = state.filter, text = state.filter.text.trim().toLowerCase();
+  const wanted = aspect === null ? -1 : place.get(aspect) ?? -1;
+  const rows = [], hits = [];
+  let none = 0, unsure = 0, said = 0;
+  for (let row = 0; row < state.texts.length; row++) {
+    hits.length = 0;
+    const judged = state.judged.get(state.texts[row]);
+    let near = false;
+    for (let i = 0; i < all.length; i++) {
+      const value = columns[i] < 0 ? 0 : state.scores[row * width + columns[i]];
+      if (judged ? judged.has(all[i].id) : value >= cuts[i]) hits.push(i);
+      if (!judged && Math.abs(logit(value) - logit(cuts[i])) < 0.7) near = true;
+    }
+    for (const i of hits) { counts[i]++; for (const j of hits) pairs[i][j]++; }
+    if (!hits.length) none++;
+    if (near) unsure++;
+    if (judged) said++;
+    if (only ? !only.has(state.ids[row]) : false) continue;
+    if (wanted >= 0 && !hits.includes(wanted)) continue;
+    if (kind === "none" && hits.length) continue;
+    if (kind === "uncertain" && !near) continue;
+    if (kind === "said" && !judged) continue;
+    if (text && !state.texts[row].toLowerCase().includes(text)) continue;
+    rows.push(row);
+  }
+  if (only) { const order = [...only]; rows.sort((a, b) => order.indexOf(state.ids[a]) - order.indexOf(state.ids[b])); }
+  Object.assign(state, { rows, counts, pairs, none, unsure, said });
+}
+
+export async function setProject(project) {
+  state.project = project;
+  const names = new Set(project.aspects.map((a) => a.id));
+  if (!names.has(state.filter.aspect)) state.filter.aspect = null;
+  state.judged = new Map(project.examples.map((e) => [e.text, new Set(e.aspects)]));
+  recount();
+  changed();
+  if (project.reviews !== state.reviews) await loadSentences();
+  if (project.learned !== state.learned) await loadScores();
+}
+
+async function loadSentences() {
+  const found = await api.get("/v1/project/sentences");
+  Object.assign(state, { ids: found.ids, review: found.review, texts: found.texts, reviews: found.reviews, learned: -1, chosen: null });
+  state.place = new Map(found.ids.map((id, row) => [id, row]));
+  state.filter = { aspect: null, kind: "all", text: "", only: null };
+  state.scores = new Float32Array();
+  state.words.clear();
+}
+
+async function loadScores() {
+  state.busy++;
+  changed("busy");
+  try {
+    const { values, headers } = await api.floats("/v1/project/scores");
+    state.scores = values;
+    state.learned = Number(headers.get("x-awatt-learned"));
+    state.scored = (headers.get("x-awatt-aspects") || "").split(",").filter(Boolean).map(Number);
+    state.words.clear();
+  } finally {
+    state.busy--;
+  }
+  recount();
+  changed();
+}
+
+// Do something on the server, and show the project as it then is.
+export async function act(request) {
+  try {
+    await setProject(await request);
+    return true;
+  } catch (error) {
+    say(error.message, true);
+    return false;
+  }
+}
+
+export const reload = () => act(api.get("/v1/project"));
+
+let asked = new Set(), timer = null;
+export function wantWords(row) {
+  const id = state.ids[row];
+  if (state.words.has(id) || asked.has(id)) return;
+  asked.add(id);
+  timer ??= setTimeout(async () => {
+    const ids = [...asked].slice(-200), learned = state.learned;
+    timer = null;
+    try {
+      const { words } = await api.post("/v1/project/words", { ids });
+      if (learned === state.learned) for (const id of ids) state.words.set(id, words[id] ?? {});
+      changed("words");
+    } catch (error) {
+      say(error.message, true);
+    } finally {
+      asked = new Set();
+    }
+  }, 30);
+}

@@ -1,0 +1,143 @@
+// The sentences: only the rows in sight exist, so that 100,000 scroll like 100.
+
+import * as api from "./api.js";
+import { byId, el, percent, say } from "./dom.js";
+import { marked, spans } from "./marked.js";
+import { act, aspects, colour, cut, found, onChange, recount, changed, saidOf, score, state } from "./state.js";
+
+const table = byId("table"), rows = byId("rows"), detail = byId("detail");
+const height = () => (matchMedia("(max-width: 760px)").matches ? 112 : 60);
+let drawn = false;
+
+function chips(row) {
+  const all = aspects(), here = found(row);
+  if (!all.length) return [];
+  if (!here.length) return [el("span", { className: "chip none" }, "none")];
+  return here.map((a) => el("span", { className: "chip", colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
+}
+
+function line(row, place) {
+  const chosen = row === state.chosen, said = Boolean(saidOf(row));
+  const node = el("div", { className: `row${chosen ? " chosen" : ""}${said ? " said" : ""}`, role: "option", id: `row-${row}`,
+    "aria-selected": String(chosen), "aria-posinset": place + 1, "aria-setsize": state.rows.length, onclick: () => choose(row) },
+    el("div", { className: "text" }, ...marked(row)),
+    el("div", { className: "chips" }, said && el("span", { className: "person", title: "You said so" }, "✓"), ...chips(row)));
+  node.style.setProperty("transform", `translateY(${place * height()}px)`);
+  return node;
+}
+
+export function draw() {
+  drawn = false;
+  const tall = height(), first = Math.max(0, Math.floor(table.scrollTop / tall) - 6);
+  const last = Math.min(state.rows.length, Math.ceil((table.scrollTop + table.clientHeight) / tall) + 6);
+  rows.style.setProperty("height", `${state.rows.length * tall}px`);
+  const shown = [];
+  for (let place = first; place < last; place++) shown.push(line(state.rows[place], place));
+  rows.replaceChildren(...shown);
+  if (!state.rows.length) rows.append(el("p", { className: "empty" }, state.texts.length ? "No sentence fits the filter." : "No reviews are loaded."));
+  const there = state.chosen !== null && byId(`row-${state.chosen}`);
+  if (there) table.setAttribute("aria-activedescendant", `row-${state.chosen}`);
+  else table.removeAttribute("aria-activedescendant");
+}
+
+const later = () => { if (!drawn) { drawn = true; requestAnimationFrame(draw); } };
+
+export function choose(row, focus = true) {
+  state.chosen = row;
+  const place = state.rows.indexOf(row), tall = height();
+  if (place >= 0) {
+    if (place * tall < table.scrollTop) table.scrollTop = place * tall;
+    if ((place + 1) * tall > table.scrollTop + table.clientHeight) table.scrollTop = (place + 1) * tall - table.clientHeight;
+  }
+  if (focus) table.focus({ preventScroll: true });
+  draw();
+  drawDetail();
+}
+
+function move(by) {
+  if (!state.rows.length) return;
+  const place = state.rows.indexOf(state.chosen);
+  const next = place < 0 ? 0 : Math.min(state.rows.length - 1, Math.max(0, place + by));
+  choose(state.rows[next]);
+}
+
+// A corrected sentence says exactly what is shown: the first change takes over everything else that was found.
+export function judge(row, ids) {
+  return act(api.put(`/v1/project/sentences/${state.ids[row]}`, { aspects: ids }));
+}
+
+function toggle(aspect) {
+  if (state.chosen === null || !aspect) return;
+  const ids = found(state.chosen).map((a) => a.id);
+  judge(state.chosen, ids.includes(aspect.id) ? ids.filter((id) => id !== aspect.id) : [...ids, aspect.id]);
+}
+
+async function accept(ids) {
+  const row = state.chosen;
+  if (row === null) return;
+  const place = state.rows.indexOf(row), next = state.rows[place + 1];
+  const done = judge(row, ids ?? found(row).map((a) => a.id));
+  if (next !== undefined) choose(next);
+  await done;
+}
+
+export async function labelNext() {
+  try {
+    const { suggestions } = await api.post("/v1/suggest", { k: 20 });
+    if (!suggestions.length) { say("Nothing is left to label."); return; }
+    state.filter = { aspect: null, kind: "all", text: "", only: new Set(suggestions.map((s) => s.id)) };
+    recount();
+    changed();
+    table.scrollTop = 0;
+    choose(state.rows[0]);
+    say("The most useful sentences first: correct with the number keys, accept with Enter.");
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+export function drawDetail() {
+  const row = state.chosen;
+  if (row === null || row >= state.texts.length) {
+    detail.replaceChildren(el("p", { className: "hint" }, "Choose a sentence to see why, and to correct it."));
+    return;
+  }
+  const here = new Set(found(row).map((a) => a.id)), said = saidOf(row), words = spans(row);
+  const list = aspects().map((aspect, column) => {
+    const value = score(row, aspect), bar = el("span", { className: "bar" }, el("i", {}), el("b", {}));
+    bar.firstChild.style.setProperty("width", `${100 * value}%`);
+    bar.lastChild.style.setProperty("left", `${100 * Math.min(1, cut(aspect))}%`);
+    const own = words.flatMap((s) => s.marks.filter((m) => m.aspect === aspect).map((m) => `${state.texts[row].slice(s.start, s.end)} ${m.weight.toFixed(2)}`));
+    return el("button", { className: "verdict", colour: colour(column), "aria-pressed": String(here.has(aspect.id)), onclick: () => toggle(aspect),
+      "aria-label": `${aspect.name}, score ${value.toFixed(2)}, ${here.has(aspect.id) ? "mentioned" : "not mentioned"}` },
+      el("kbd", {}, column < 9 ? String(column + 1) : ""), el("span", { className: "name" }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
+      own.length ? el("span", { className: "words" }, own.join(" · ")) : null);
+  });
+  detail.replaceChildren(
+    el("p", { className: "full" }, ...marked(row)),
+    el("p", { className: "hint" }, said ? "You said what it mentions." : `Detected; review ${state.review[row]}.`),
+    el("div", { className: "verdicts" }, ...list),
+    el("div", { className: "buttons" },
+      el("button", { className: "main", onclick: () => accept() }, "Accept ", el("kbd", {}, "Enter")),
+      el("button", { onclick: () => accept([]) }, "None ", el("kbd", {}, "0")),
+      said ? el("button", { onclick: forget }, "Take back ", el("kbd", {}, "⌫")) : null),
+    el("p", { className: "hint" }, "Words show where the model looked; they are no proof."));
+}
+
+const forget = () => { if (state.chosen !== null && saidOf(state.chosen)) act(api.remove(`/v1/project/sentences/${state.ids[state.chosen]}`)); };
+
+export function key(event) {
+  const page = Math.max(1, Math.floor(table.clientHeight / height()) - 1);
+  const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9 };
+  if (event.key in moves) move(moves[event.key]);
+  else if (event.key >= "1" && event.key <= "9") toggle(aspects()[Number(event.key) - 1]);
+  else if (event.key === "0") accept([]);
+  else if (event.key === "Enter") accept();
+  else if (event.key === "Backspace" || event.key === "Delete") forget();
+  else return false;
+  return true;
+}
+
+table.addEventListener("scroll", later, { passive: true });
+addEventListener("resize", later);
+onChange((what) => { if (what !== "busy") { later(); drawDetail(); } });
