@@ -22,7 +22,7 @@ from awatt import AspectDetector
 from awatt.data.corpus import load_corpus, load_sample
 from awatt.data.sampler import EpisodeShape
 from awatt.detection.rules import default_threshold, shares
-from awatt.files import write_text
+from awatt.files import shared_folder, write_text
 from awatt.matcher import Matcher
 from awatt.matcher_evaluation import judge, measure, reliability
 from awatt.metrics import macro_f1, mean_ci95, roc_auc
@@ -286,7 +286,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["test", "mams", "ablation", "speed", "tables"])
     parser.add_argument("--data", type=Path, default=Path("datasets"))
-    parser.add_argument("--mams", type=Path, default=Path("../shared/data/mams"))
+    parser.add_argument("--mams", type=Path, default=shared_folder() / "data" / "mams")
     parser.add_argument("--model", type=Path, help="a model's folder [default: the bundled one]")
     parser.add_argument("--out", type=Path, default=Path("results/bundled"))
     parser.add_argument("--episodes", type=int, default=600)
