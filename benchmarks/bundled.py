@@ -1,7 +1,7 @@
 """Every number of the bundled model: results/bundled/.
 
 python benchmarks/bundled.py test --data datasets            the twelve cells, with none queries, calibration
-python benchmarks/bundled.py mams --mams ../shared/data/mams  another site, coarse categories, default settings
+python benchmarks/bundled.py mams                             another site, coarse categories, default settings
 python benchmarks/bundled.py ablation --data datasets         trained again without each kind of evidence (validation)
 python benchmarks/bundled.py speed                            sentences a second, adapting, loading
 """
