@@ -38,7 +38,7 @@ FEATURES = (
     "name_fits",  # whether the examples' words are like it, too
 )
 _NEAREST = 40  # examples of an aspect that are compared with one by one: bounds the time with thousands
-_MANY = 2e7  # numbers that are held at once while fitting: bounds the memory with many aspects
+_MANY = 4e6  # numbers that are held at once while fitting: bounds the memory with many aspects
 
 
 class Line(NamedTuple):
