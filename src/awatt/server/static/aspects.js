@@ -1,7 +1,7 @@
 // Aspects and their examples, and how good they are.
 
 import * as api from "./api.js";
-import { byId, el, percent, say } from "./dom.js";
+import { byId, el, fill, percent } from "./dom.js";
 import { act, aspects, colour, onChange, state } from "./state.js";
 
 const box = byId("view-aspects"), quality = el("div", { className: "quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
@@ -36,7 +36,7 @@ function card(aspect, column) {
 
 function meter(value) {
   const bar = el("span", { className: "bar wide" }, el("i", {}));
-  bar.firstChild.style.setProperty("width", percent(value));
+  bar.firstChild.style.setProperty("width", `${100 * value}%`);
   return bar;
 }
 
@@ -53,7 +53,7 @@ async function judge() {
 function drawQuality() {
   if (!report) { quality.replaceChildren(); return; }
   const [low, high] = report.f1_interval;
-  quality.replaceChildren(
+  fill(quality,
     el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)} `), `(${low.toFixed(2)} to ${high.toFixed(2)}): each of ${report.n_examples} examples judged without itself, a cautious estimate.`),
     report.confusions.length ? el("p", {}, "Confusable: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples})`).join("; "), ".") : null,
     report.suspects.length ? el("p", {}, `${report.suspects.length} ${report.suspects.length === 1 ? "example looks" : "examples look"} wrong; marked below.`) : null);

@@ -13,6 +13,8 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+export const fill = (node, ...children) => node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+
 export function svg(tag, props = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(props)) node.setAttribute(name, value);

@@ -11,7 +11,7 @@ const box = byId("view-overview");
 let visible = false, places = null, placed = "";
 
 const ink = () => getComputedStyle(document.body).color;
-const paper = () => getComputedStyle(document.body).backgroundColor;
+const paper = () => getComputedStyle(document.querySelector("header")).backgroundColor;
 const text = (x, y, content, props = {}) => svg("text", { x, y, "font-size": 13, "font-family": "system-ui, sans-serif", fill: ink(), ...props }, document.createTextNode(content));
 const short = (name, most = 18) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
@@ -102,10 +102,10 @@ export function draw() {
   const legend = el("p", { className: "legend" }, ...aspects().map((a, i) => el("span", { className: "chip", colour: colour(i) }, a.name)), el("span", { className: "chip none" }, "none"));
   box.replaceChildren(el("h1", {}, "Overview"),
     el("p", { className: "lead" }, `${number(state.texts.length)} sentences; something was found in ${percent(1 - state.none / Math.max(1, state.texts.length))}.`),
-    el("div", { className: "cards" },
+    el("div", { className: "cards two" },
       el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
       el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
-      el("figure", { className: "card full" }, el("h2", {}, "Map of the sentences"), legend, canvas, tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
+      el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, canvas, tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
   drawMap();
 }
 

@@ -1,7 +1,7 @@
 // The sentences: only the rows in sight exist, so that 100,000 scroll like 100.
 
 import * as api from "./api.js";
-import { byId, el, percent, say } from "./dom.js";
+import { byId, el, fill, say } from "./dom.js";
 import { marked, spans } from "./marked.js";
 import { act, aspects, colour, cut, found, onChange, recount, changed, saidOf, score, state } from "./state.js";
 
@@ -113,7 +113,7 @@ export function drawDetail() {
       el("kbd", {}, column < 9 ? String(column + 1) : ""), el("span", { className: "name" }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
       own.length ? el("span", { className: "words" }, own.join(" · ")) : null);
   });
-  detail.replaceChildren(
+  fill(detail,
     el("p", { className: "full" }, ...marked(row)),
     el("p", { className: "hint" }, said ? "You said what it mentions." : `Detected; review ${state.review[row]}.`),
     el("div", { className: "verdicts" }, ...list),

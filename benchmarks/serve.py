@@ -1,0 +1,125 @@
+"""Load on ``awatt serve``: concurrent clients for a while, then latency and throughput beside the detector itself.
+
+    python benchmarks/serve.py --clients 50 --seconds 300
+
+Starts a server of its own over a new project. Counts answers by status (503 with Retry-After is deliberate, anything
+else than 200 is a fault) and watches the server's memory. The ratios compare one client with the same calls in this
+process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from awatt import AspectDetector
+from awatt.server.reading import read_sample
+
+COMMAND = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
+
+
+class Client:
+    """A connection that is kept."""
+
+    def __init__(self, base: str, token: str) -> None:
+        self.connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=120)
+        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def post(self, path: str, body: object) -> tuple[int, dict[str, object]]:
+        """The status and the answer."""
+        self.connection.request("POST", path, json.dumps(body), self.headers)
+        answer = self.connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def resident(pid: int) -> float:
+    """Megabytes of memory in use."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+async def load(base: str, token: str, texts: list[str], clients: int, seconds: float, pid: int) -> None:
+    """Every client asks again as soon as it is answered."""
+    counts: Counter[int] = Counter()
+    latencies: list[float] = []
+    memory: list[float] = []
+    end = time.monotonic() + seconds
+
+    def work(number: int) -> None:
+        client = Client(base, token)
+        size = (1, 5, 20, 100)[number % 4]
+        while time.monotonic() < end:
+            began = time.perf_counter()
+            status, _ = client.post("/v1/detect", {"texts": [texts[(number + k) % len(texts)] for k in range(size)]})
+            counts[status] += 1
+            latencies.append(time.perf_counter() - began)
+            if status == 503:
+                time.sleep(1)
+
+    async def watch() -> None:
+        while time.monotonic() < end:
+            memory.append(resident(pid))
+            await asyncio.sleep(min(1.0, seconds / 20))
+
+    await asyncio.gather(watch(), *(asyncio.to_thread(work, number) for number in range(clients)))
+    ranked = sorted(latencies)
+    print(f"{clients} clients, {seconds:g} s: {sum(counts.values())} answers, by status {dict(counts)}")
+    print(f"latency: median {statistics.median(ranked):.3f} s, 99 % {ranked[int(0.99 * (len(ranked) - 1))]:.3f} s")
+    third = max(1, len(memory) // 3)
+    print(f"memory: {max(memory[:third]):.0f} MB in the first third, {max(memory[-third:]):.0f} MB in the last")
+
+
+def ratios(client: Client, detector: AspectDetector, texts: list[str], repeats: int) -> None:
+    """One client beside the same calls in this process; the median of alternating pairs."""
+    for size in (1, 100):
+        batch = [texts[k % len(texts)] for k in range(size)]
+        pairs = []
+        for _ in range(repeats + 2):
+            began = time.perf_counter()
+            client.post("/v1/detect", {"texts": batch})
+            middle = time.perf_counter()
+            detector.detect_many(batch)
+            pairs.append((middle - began, time.perf_counter() - middle))
+        served, direct = (statistics.median(times) for times in zip(*pairs[2:], strict=True))
+        print(
+            f"batch of {size}: {served * 1e3:.1f} ms served, {direct * 1e3:.1f} ms direct, ratio {served / direct:.2f}"
+        )
+
+
+def main() -> None:
+    """Start a server, and use it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--repeats", type=int, default=30)
+    options = parser.parse_args()
+    reviews, examples = read_sample("restaurant")
+    texts = [text for _, sentences in reviews for text in sentences]
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen([*COMMAND, f"{folder}/p.sqlite"], stderr=subprocess.PIPE, text=True)
+        assert server.stderr is not None
+        lines = [server.stderr.readline() for _ in range(3)]
+        base, token = lines[0].split()[-1].partition("?")[0], lines[1].split()[-1]
+        try:
+            client = Client(base, token)
+            client.post("/v1/project/sample", {"domain": "restaurant"})
+            ratios(client, AspectDetector.from_examples(examples), texts, options.repeats)
+            asyncio.run(load(base, token, texts, options.clients, options.seconds, server.pid))
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""The page in a real Chromium, from the sample to the export, in a server of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
+SCRIPT = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=alert(1)> the soup was cold"
+
+
+class Server:
+    """``awatt serve`` as a process, and the link that it printed."""
+
+    def __init__(self, project: Path) -> None:
+        command = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
+        self.process = subprocess.Popen([*command, project], stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        self.lines = [self.process.stderr.readline() for _ in range(3)]
+        self.link = re.search(r"http://\S+", self.lines[0])[0]  # type: ignore[index]
+        self.base = self.link.partition("?")[0]
+        self.token = self.lines[1].rpartition(" ")[2].strip()
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        try:
+            opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"Chromium does not start here: {str(error).splitlines()[0]}")
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("page") / "project.sqlite")
+    yield started
+    started.stop()
+
+
+def new_link(server: Server) -> str:
+    request = urllib.request.Request(f"{server.base}v1/link", b"", {"Authorization": f"Bearer {server.token}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return str(server.base + json.load(answer)["path"].lstrip("/"))
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """A page with the restaurant sample."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    opened = context.new_page()
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    opened.on("dialog", lambda dialog: dialog.accept())
+    opened.goto(new_link(server))
+    opened.wait_for_selector("body[data-ready]")
+    opened.click("#tab-start")
+    opened.click("#sample-restaurant")
+    settle(opened)
+    yield opened
+    context.close()
+    assert faults == []
+
+
+def settle(page: Any) -> None:
+    page.wait_for_selector("#rows .row .chip")
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('sentences')")
+
+
+def counts(page: Any) -> list[int]:
+    return [
+        int(text.split()[0].replace(",", "")) for text in page.locator("#filters .aspect .count").all_text_contents()
+    ]
+
+
+def chosen(page: Any) -> Any:
+    return page.locator("#detail .verdict")
+
+
+def test_from_the_sample_to_the_export(page: Any) -> None:
+    page.wait_for_selector("#rows mark")  # words are coloured
+    assert page.locator("#rows mark").first.get_attribute("title")
+    page.click("#tab-overview")
+    page.wait_for_selector("#view-overview svg")
+    with page.expect_download() as saved:
+        page.click("#save-map")
+    assert Path(saved.value.path()).stat().st_size > 5_000
+    page.click("#tab-export")
+    for kind, begin in (
+        ("results.csv", b"review,text,aspects"),
+        ("results.jsonl", b"{"),
+        ("results.parquet", b"PAR1"),
+        ("detector.zip", b"PK"),
+    ):
+        with page.expect_download() as saved:
+            page.click(f"a[href$='{kind}']")
+        assert Path(saved.value.path()).read_bytes().startswith(begin)
+    assert "from awatt import AspectDetector" in page.inner_text("#view-export")
+
+
+def test_a_correction_counts_at_once_and_can_be_undone(page: Any) -> None:
+    pressed = chosen(page).first.get_attribute("aria-pressed")
+    page.keyboard.press("1")
+    page.wait_for_function("() => document.querySelector('#rows .row.chosen.said')")
+    assert chosen(page).first.get_attribute("aria-pressed") != pressed
+    page.wait_for_function("() => !document.getElementById('undo').disabled")
+    page.click("#undo")
+    page.wait_for_function("() => !document.querySelector('#rows .row.said')")
+    assert chosen(page).first.get_attribute("aria-pressed") == pressed
+
+
+def test_the_threshold_works_at_once_overall_and_by_aspect(page: Any) -> None:
+    before = counts(page)
+    sliders = page.locator("#filters input[type=range]")
+    sliders.first.fill("0.05")
+    low = counts(page)
+    assert all(one >= two for one, two in zip(low, before, strict=True))
+    assert sum(low) > sum(before)
+    page.wait_for_function("() => !document.getElementById('undo').disabled")
+    sliders.nth(1).fill("1")
+    assert counts(page)[0] == 0
+    assert counts(page)[1:] == low[1:]
+
+
+def test_by_keyboard_only(page: Any) -> None:
+    page.locator("#table").focus()
+    first = page.inner_text("#detail .full")
+    page.keyboard.press("ArrowDown")
+    assert page.inner_text("#detail .full") != first
+    page.keyboard.press("0")  # none, and on to the next
+    page.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 1")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 2")
+    page.keyboard.press("Control+z")
+    page.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 1")
+    page.keyboard.press("n")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('20 of')")
+    page.keyboard.press("/")
+    page.keyboard.type("the")
+    page.wait_for_function("() => !document.getElementById('status').textContent.startsWith('20 of')")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "table"
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+    page.keyboard.press("Enter")
+    assert not page.locator("#keys").is_visible()
+
+
+def test_a_new_aspect_is_found(page: Any) -> None:
+    page.click("#tab-aspects")
+    page.fill("#new-name", "waiting")
+    page.fill("#new-examples", "We waited an hour.\nThe queue was endless.\nNo wait at all.")
+    page.click("#view-aspects form button")
+    page.wait_for_selector("article[aria-label=waiting]")
+    page.wait_for_selector(".quality strong")  # judged by leaving one out
+    page.click("#tab-sentences")
+    page.wait_for_function("() => document.querySelectorAll('#filters .aspect').length === 7")
+    assert counts(page)[-1] < 86
+    page.locator("#filters input[type=range]").last.fill("0")
+    assert counts(page)[-1] == 86  # every sentence has a score of it
+
+
+def test_a_review_is_never_html(page: Any) -> None:
+    page.click("#tab-start")
+    page.fill("#paste", f"{SCRIPT}\nGood bread.")
+    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2')")
+    settle(page)
+    assert "<script>" in page.inner_text("#rows")
+    assert page.evaluate("document.body.dataset.hacked ?? null") is None
+    assert page.locator("#rows img, #rows script, #detail img").count() == 0
+
+
+def test_it_fits_a_narrow_screen_and_is_named_for_screen_readers(page: Any) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    for view in ("sentences", "aspects", "overview", "export", "start"):
+        page.click(f"#tab-{view}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        unnamed = page.evaluate(
+            "[...document.querySelectorAll('button, input, textarea, select, [role=listbox]')]"
+            ".filter(e => e.offsetParent && !e.labels?.length && !(e.ariaLabel || e.textContent.trim())"
+            " && e.type !== 'file').length"
+        )
+        assert unnamed == 0
+
+
+@pytest.mark.skipif(not os.environ.get("AWATT_SCREENSHOTS"), reason="set AWATT_SCREENSHOTS to a folder to take them")
+def test_screenshots(page: Any) -> None:
+    folder = Path(os.environ["AWATT_SCREENSHOTS"])
+    page.wait_for_selector("#rows mark")
+    for name, theme, width in (("light", "light", 1280), ("dark", "dark", 1280), ("narrow", "light", 400)):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        for view in ("sentences", "aspects", "overview", "export", "start"):
+            page.click(f"#tab-{view}")
+            page.wait_for_timeout(700)
+            page.screenshot(path=folder / f"{view}-{name}.png")
+
+
+def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    path.write_text("id,review\n" + "".join(f'{n},"The soup number {n} was cold."\n' for n in range(10_000)))
+    page.click("#tab-start")
+    page.set_input_files("#file", path)
+    page.wait_for_selector(".choice select")
+    assert page.input_value(".choice select") == "review"
+    page.click(".choice button")
+    page.wait_for_function("() => document.getElementById('status').textContent === '10,000 sentences'", timeout=60_000)
+    settle(page)
+    assert page.locator("#rows .row").count() < 60
+    page.locator("#table").focus()
+    page.keyboard.press("End")
+    assert "9999" in page.inner_text("#detail .full")
+
+
+def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:
+    first = Server(tmp_path / "p.sqlite")
+    page = browser.new_page()
+    page.goto(first.link)
+    page.click("#sample-hotel")
+    settle(page)
+    page.keyboard.press("0")
+    page.wait_for_selector("#rows .row.said")
+    first.stop(signal.SIGKILL)
+    second = Server(tmp_path / "p.sqlite")
+    page.goto(second.link)
+    settle(page)
+    assert page.locator("#rows .row.said").count() == 1
+    page.close()
+    assert second.stop() in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
