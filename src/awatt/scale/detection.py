@@ -138,7 +138,7 @@ def _run(ray: Any, todo: dict[str, Part], work: Work, workers: int) -> Iterator[
     dataset = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
         detect_part,
         fn_args=(work,),
-        compute=ray.data.TaskPoolStrategy(size=workers),
+        compute=ray.data.TaskPoolStrategy(size=min(workers, len(items))),
         num_cpus=1,
     )
     try:
