@@ -78,6 +78,8 @@ def _drop_output() -> None:
 
 def main() -> None:
     """Run the command; a fault that a person can mend is one line, never a traceback."""
+    # numpy's products are small here: waking a second thread for each takes longer than they do.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()  # a full disk speaks here, not after the last line of the program
