@@ -58,7 +58,8 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens already: who opens the link at once waits, and is not refused."""
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(kind[0], kind[1])
+        # With its protocol named, asyncio turns Nagle's algorithm off: else every answer waits for 40 ms.
+        bound = socket.socket(kind[0], kind[1], kind[2] or socket.IPPROTO_TCP)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(kind[4])
         bound.listen(128)

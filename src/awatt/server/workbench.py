@@ -70,6 +70,7 @@ class Workbench:
         self._scoring = threading.Lock()  # all sentences: long
         self._taught: Taught | None = None
         self._reviews: Reviews | None = None
+        self._ready: tuple[int, AspectDetector] | None = None
         self._scores: tuple[Version, Floats] | None = None
         self._map: tuple[tuple[int, int], Floats] | None = None
 
@@ -104,12 +105,17 @@ class Workbench:
 
     def detector(self) -> AspectDetector:
         """A detector with the project's thresholds, for detection, reports and folders."""
-        taught, content = self.taught(), self.store.content()
-        if taught.detector is None:
-            raise AwattError("no aspect has an example yet, so nothing can be found. Add an aspect with examples.")
-        wanted = AspectDetector(threshold=thresholds(content, taught.detector.aspects))
-        wanted._set_state(taught.detector.learned, taught.detector.examples_, None, False)
-        return wanted
+        with self._lock:
+            revision = self.store.version().revision
+            if self._ready is not None and self._ready[0] == revision:
+                return self._ready[1]
+            taught, content = self.taught(), self.store.content()
+            if taught.detector is None:
+                raise AwattError("no aspect has an example yet, so nothing can be found. Add an aspect with examples.")
+            wanted = AspectDetector(threshold=thresholds(content, taught.detector.aspects))
+            wanted._set_state(taught.detector.learned, taught.detector.examples_, None, False)
+            self._ready = revision, wanted
+            return wanted
 
     # -- detection
 
