@@ -85,3 +85,12 @@ def test_suggestions_are_uncertain_and_different() -> None:
     assert len(detector.suggest(["one", "one"], 5)) == 1
     with pytest.raises(AwattError, match="at least 1"):
         detector.suggest(texts, 0)
+
+
+def test_known_scores_give_the_same_suggestions() -> None:
+    from awatt.detection.advice import make_suggestions
+    from awatt.detector import AspectDetector
+
+    detector = AspectDetector.from_examples({"food": ["Tasty soup.", "Cold pasta."], "service": ["A rude waiter."]})
+    texts = ["The bread was stale.", "Nobody came to our table.", "We left early.", "Lovely view."]
+    assert make_suggestions(detector, texts, 3, detector.predict_proba(texts)) == make_suggestions(detector, texts, 3)
