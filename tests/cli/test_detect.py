@@ -9,7 +9,7 @@ import os
 import random
 import signal
 import subprocess
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,43 +231,60 @@ def test_thresholds_by_aspect(run: Run) -> None:
 
 @pytest.fixture
 def many(folder: Path) -> Path:
-    """More rows than are done before a kill."""
+    """More rows than a batch holds."""
     with RecordWriter("many.csv") as writer:
         writer.write([{"id": number, "text": f"{TEXTS[number % 2]} {number}"} for number in range(20_000)])
     return Path("many.csv")
 
 
-def test_a_kill_and_resume_lose_or_double_no_row(script: Path, many: Path, run: Run) -> None:
-    command = [script, "detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet"]
-    process = subprocess.Popen(command)
-    journal = Path("found.jsonl.part.json")
-    for _ in range(3000):
-        time.sleep(0.01)
-        if journal.exists() and json.loads(journal.read_text())["rows"]:
-            break
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
+#: the command, in a process that sends itself a signal as soon as some rows count: no race to be won
+STOPPED = """
+import os, sys
+from awatt.cli import main
+from awatt.data import resumable
+
+resumable.EVERY = 0.0
+commit = resumable.ResumableWriter._commit
+
+def commit_and_stop(self):
+    commit(self)
+    if self.rows:
+        os.kill(os.getpid(), int(number))
+
+number, *arguments = sys.argv[1:]
+resumable.ResumableWriter._commit = commit_and_stop
+sys.argv = ["awatt", *arguments]
+main()
+"""
+
+
+def stopped_by(number: signal.Signals, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """The command, stopped by this signal after its first rows."""
+    line = [sys.executable, "-c", STOPPED, str(int(number)), *command]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_kill_and_resume_lose_or_double_no_row(many: Path, run: Run) -> None:
+    command = ["detect", str(many), "--examples", "aspects.jsonl", "--out", "found.jsonl"]
+    assert stopped_by(signal.SIGKILL, command).returncode == -signal.SIGKILL
+    assert 0 < json.loads(Path("found.jsonl.part.json").read_text())["rows"] < 20_000
     assert not Path("found.jsonl").exists()
     with Path("found.jsonl.part").open("ab") as stream:
         stream.write(b'{"text": "torn')
-    code, _, err = run(*command[1:-1], "--resume")
+    code, _, err = run(*command, "--resume")
     assert code == 0
     assert err.startswith("20,000 sentences")
     assert [int(row["id"]) for row in read_rows("found.jsonl")] == list(range(20_000))
     assert sorted(path for path in os.listdir() if path.startswith("found")) == ["found.jsonl"]
-    code, out, err = run(*command[1:], "--resume")
+    code, out, err = run(*command, "--quiet", "--resume")
     assert (code, out, err) == (0, "", "awatt: found.jsonl: already complete, there is nothing to resume.\n")
 
 
-def test_an_interrupt_is_130_and_can_be_resumed(script: Path, many: Path) -> None:
-    command = [script, "detect", many, "--examples", "aspects.jsonl", "--out", "found.csv", "--quiet"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not Path("found.csv.part").exists():
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (130, "awatt: interrupted.\n")
-    assert subprocess.run([*command, "--resume"], timeout=60, check=False).returncode == 0
+def test_an_interrupt_is_130_and_can_be_resumed(many: Path, run: Run) -> None:
+    command = ["detect", str(many), "--examples", "aspects.jsonl", "--out", "found.csv", "--quiet"]
+    stopped = stopped_by(signal.SIGINT, command)
+    assert (stopped.returncode, stopped.stderr) == (130, "awatt: interrupted.\n")
+    assert run(*command, "--resume").code == 0
     assert [int(row["id"]) for row in read_rows("found.csv")] == list(range(20_000))
 
 
