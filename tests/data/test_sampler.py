@@ -1,6 +1,5 @@
 """Episodes: the same for everyone, no sentence twice, targets that tell the truth, fair draws, clear refusals."""
 
-import time
 from itertools import product
 
 import numpy as np
@@ -306,17 +305,6 @@ def test_too_few_none_sentences_are_refused(none: int) -> None:
 
 def test_an_empty_corpus_is_refused() -> None:
     assert refusal(Corpus.from_rows("val", []), EpisodeShape(1, 1, 1)).startswith("the val split has 0 aspects")
-
-
-def test_sampling_is_quick() -> None:
-    """The issue asks for 2,000 episodes a second; a busy machine gets some room here."""
-    corpus = make_corpus(20, 600, second=0.05)
-    sampler = EpisodeSampler(corpus, EpisodeShape(), 5)
-    sampler.batch(0, 100)
-    start = time.perf_counter()
-    for first in range(0, 1000, 200):
-        sampler.batch(first, 200)
-    assert time.perf_counter() - start < 1.0
 
 
 # which shapes can be drawn
