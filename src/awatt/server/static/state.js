@@ -13,6 +13,7 @@ export const state = {
   filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: 0,
 };
 
+let asked = new Set(), timer = null; // sentences whose words are wanted
 const listeners = [];
 export const onChange = (call) => listeners.push(call);
 export const changed = (what = "all") => listeners.forEach((call) => call(what));
@@ -89,6 +90,8 @@ async function loadSentences() {
   state.filter = { aspect: null, kind: "all", text: "", only: null };
   state.scores = new Float32Array();
   state.words.clear();
+  asked = new Set();
+  recount(); // before anything is drawn: the rows were those of the old sentences
 }
 
 async function loadScores() {
@@ -120,7 +123,6 @@ export async function act(request) {
 
 export const reload = () => act(api.get("/v1/project"));
 
-let asked = new Set(), timer = null;
 export function wantWords(row) {
   const id = state.ids[row];
   if (state.words.has(id) || asked.has(id)) return;
@@ -128,6 +130,7 @@ export function wantWords(row) {
   timer ??= setTimeout(async () => {
     const ids = [...asked].slice(-200), learned = state.learned;
     timer = null;
+    if (!ids.length) return;
     try {
       const { words } = await api.post("/v1/project/words", { ids });
       if (learned === state.learned) for (const id of ids) state.words.set(id, words[id] ?? {});
