@@ -19,7 +19,22 @@ if TYPE_CHECKING:
 _EVERY = 0.1  # seconds between two updates: a bar must not cost time
 
 
-class TrainingProgress:
+class _Shown:
+    """A bar that is there as long as the block."""
+
+    bar: Progress
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+
+class TrainingProgress(_Shown):
     """A bar for the running epoch, with loss, last validation, speed and time left; a line for each that is done."""
 
     def __init__(self, schedule: TrainingConfig, quiet: bool) -> None:
@@ -37,15 +52,6 @@ class TrainingProgress:
         )
         self.task = self.bar.add_task("epoch 1", total=schedule.episodes_an_epoch, loss=0.0, rate=0.0, validation="")
         self.began = self.shown = 0.0
-
-    def __enter__(self) -> Self:
-        self.bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bar.stop()
 
     def on_step(self, step: Step) -> None:
         """A training step is done."""
@@ -72,7 +78,7 @@ class TrainingProgress:
             )
 
 
-class GridProgress:
+class GridProgress(_Shown):
     """A bar over many runs, by their estimated seconds, with the time left; a line for each that is done."""
 
     def __init__(self, seconds: Mapping[Run, float], jobs: int) -> None:
@@ -89,15 +95,6 @@ class GridProgress:
         )
         total = sum(seconds.values())
         self.task = self.bar.add_task(self._count(), total=total, left=in_words(total / jobs))
-
-    def __enter__(self) -> Self:
-        self.bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bar.stop()
 
     def on_done(self, run: Run, result: Mapping[str, Any]) -> None:
         """A run is done: its numbers, and the time left at the speed seen so far."""

@@ -5,7 +5,6 @@ from awatt.encoders.glove import GloveCNN
 from awatt.encoders.lstm import GloveLSTM
 from awatt.encoders.static import StaticEncoder
 from awatt.encoders.transformer import TransformerEncoder
-from awatt.packed import Sentences
 
 ENCODERS: dict[str, type[Encoder]] = {
     "glove-cnn": GloveCNN,
@@ -14,4 +13,4 @@ ENCODERS: dict[str, type[Encoder]] = {
     "transformer": TransformerEncoder,
 }
 
-__all__ = ["ENCODERS", "Encoded", "Encoder", "Sentences"]
+__all__ = ["ENCODERS", "Encoded", "Encoder"]
