@@ -97,10 +97,6 @@ class Encoded:
         whole = torch.cat(found).index_select(0, _tensor(np.argsort(order), self.tokens))
         return whole.view(*self.shape, *whole.shape[1:])
 
-    def pad(self) -> Block:
-        """As a block (*shape, length, dim), for what does not work on the line."""
-        return pad(self.tokens, self.lengths.reshape(-1), np.arange(self.lengths.size).reshape(self.shape))
-
 
 def pad(tokens: Tensor, lengths: Integers, numbers: Integers) -> Block:
     """Sentences ``numbers`` (any shape) out of packed ``tokens`` (n_tokens, dim), as a block (*numbers.shape, ...)."""
