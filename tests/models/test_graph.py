@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
+from torch import Tensor
 
-from awatt.models.graph import Graph
+from awatt.models.graph import Graph, Nodes
 
 
-def test_edges_computed_once_are_those_of_every_graph() -> None:
+def joined(*nodes: Nodes) -> Nodes:
+    return Nodes(torch.cat([n.features for n in nodes], -2), torch.cat([n.labels for n in nodes], -3))
+
+
+def one_graph(model: Graph, query: Tensor, support: Tensor) -> Nodes:
+    """The first layer as the paper has it: in one graph, every node hears all others."""
+    graph = joined(*model.nodes(query[None], support))
+    weights = model.edges(graph, graph).fill_diagonal_(-torch.inf).softmax(-1)
+    return model.convolution(graph, model.convolution.told(graph.means(weights)))
+
+
+@pytest.mark.parametrize(("n_way", "n_shot"), [(2, 2), (3, 1), (1, 1)])
+def test_first_layer_is_that_of_a_graph_for_each_query(n_way: int, n_shot: int) -> None:
     torch.manual_seed(0)
     model = Graph(4, Graph.config_type())
-    graph = model.graph(torch.randn(3, 4), torch.randn(2, 2, 4))
-    assert graph.labels[0, :, :, 0].tolist() == [[0.5, 0.5], [1, 0], [1, 0], [0, 1], [0, 1]]
-    logits = model.edges(graph, graph)
-    logits.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
-    torch.testing.assert_close(model.adjacency(graph), logits.softmax(-1))
+    queries, support = torch.randn(3, 4), torch.randn(n_way, n_shot, 4)
+    with torch.no_grad():
+        asking, examples = model.first_layer(*model.nodes(queries, support))
+        for i, query in enumerate(queries):
+            literal = one_graph(model, query, support)
+            ours = joined(Nodes(asking.features[i], asking.labels[i]), Nodes(examples.features[i], examples.labels[i]))
+            torch.testing.assert_close(ours.features, literal.features)
+            torch.testing.assert_close(ours.labels, literal.labels)
+
+
+def test_labels_at_first() -> None:
+    asking, examples = Graph(4, Graph.config_type()).nodes(torch.randn(1, 4), torch.randn(2, 2, 4))
+    assert asking.labels[..., 0].tolist() == [[0.5, 0.5]]
+    assert examples.labels[..., 0].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]

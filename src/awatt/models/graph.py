@@ -28,18 +28,23 @@ class Nodes(NamedTuple):
     features: Tensor  # (..., nodes, n_features)
     labels: Tensor  # (..., nodes, n_way, n_labels)
 
-    def split(self) -> tuple[Nodes, Nodes]:
-        """The query, which is the first node, and the examples."""
-        features, labels = self
-        return Nodes(features[..., :1, :], labels[..., :1, :, :]), Nodes(features[..., 1:, :], labels[..., 1:, :, :])
-
-    def beside(self, other: Nodes) -> Nodes:
-        """The same nodes with more numbers each."""
-        return Nodes(torch.cat([self.features, other.features], -1), torch.cat([self.labels, other.labels], -1))
-
-    def messages(self, weights: Tensor) -> Nodes:
+    def means(self, weights: Tensor) -> Nodes:
         """Weighted means of these nodes. weights (..., receivers, nodes)"""
-        return Nodes(weights @ self.features, torch.einsum("...ij,...jnl->...inl", weights, self.labels))
+        labels = weights @ self.labels.flatten(-2)
+        return Nodes(weights @ self.features, labels.view(*labels.shape[:-1], *self.labels.shape[-2:]))
+
+    def as_graphs(self) -> Nodes:
+        """Every node as a graph of its own. (..., nodes, 1, ...)"""
+        return Nodes(self.features[..., None, :], self.labels[..., None, :, :])
+
+    def in_graphs(self) -> Nodes:
+        """The same nodes in every graph. (..., 1, nodes, ...)"""
+        return Nodes(self.features[..., None, :, :], self.labels[..., None, :, :, :])
+
+    def towards(self, other: Nodes, share: Tensor) -> Nodes:
+        """On the way from these nodes to others. share (..., nodes)"""
+        share = share[..., None]
+        return Nodes(self.features.lerp(other.features, share), self.labels.lerp(other.labels, share[..., None]))
 
 
 class Edges(nn.Module):
@@ -47,8 +52,9 @@ class Edges(nn.Module):
 
     def __init__(self, n_features: int, n_labels: int, hidden: int) -> None:
         super().__init__()
+        self.features = nn.Linear(n_features, hidden)
+        self.labels = nn.Linear(n_labels, hidden, bias=False)
         self.similarity = nn.Sequential(
-            nn.Linear(n_features + n_labels, hidden),
             nn.LeakyReLU(),
             nn.Linear(hidden, hidden),
             nn.LeakyReLU(),
@@ -62,22 +68,41 @@ class Edges(nn.Module):
         common = torch.einsum("...inl,...jnl->...ijl", these.labels, those.labels)
         own = [(side.labels**2).sum(-2) for side in (these, those)]
         labels = own[0][..., :, None, :] + own[1][..., None, :, :] - 2 * common
-        return self.similarity(torch.cat([features, labels], -1))[..., 0]
+        return self.similarity(self.features(features) + self.labels(labels))[..., 0]
+
+
+class Layer(nn.Module):
+    """A linear map of nodes. The features add the same to the labels of every class."""
+
+    def __init__(self, n_features: int, n_labels: int, config: GraphConfig, bias: bool) -> None:
+        super().__init__()
+        self.features = nn.Linear(n_features, config.n_features, bias=bias)
+        self.labels = nn.Linear(n_labels, config.n_labels, bias=bias)
+        self.labels_from_features = nn.Linear(n_features, config.n_labels, bias=False)
+
+    def forward(self, nodes: Nodes) -> Nodes:
+        from_features = self.labels_from_features(nodes.features)[..., None, :]
+        return Nodes(self.features(nodes.features), self.labels(nodes.labels) + from_features)
+
+
+def beside(few: Tensor, more: Tensor) -> Tensor:
+    """More numbers for the same nodes, which may be in more graphs now."""
+    return torch.cat([few.expand(*more.shape[:-1], -1), more], -1)
 
 
 class Convolution(nn.Module):
-    """What a node is and what its neighbours tell it, through a layer; the result is added to what it was."""
+    """What a node is and the mean of what its neighbours tell it; the result is put beside what it was."""
 
     def __init__(self, n_features: int, n_labels: int, config: GraphConfig) -> None:
         super().__init__()
-        self.features = nn.Linear(2 * n_features, config.n_features)
-        self.labels = nn.Linear(2 * n_labels, config.n_labels)
-        self.labels_from_features = nn.Linear(2 * n_features, config.n_labels, bias=False)
+        self.own = Layer(n_features, n_labels, config, bias=True)
+        self.told = Layer(n_features, n_labels, config, bias=False)  # linear, so as good before the mean as after it
 
     def forward(self, nodes: Nodes, messages: Nodes) -> Nodes:
-        features, labels = nodes.beside(messages)
-        of_labels = self.labels(labels) + self.labels_from_features(features)[..., None, :]
-        return nodes.beside(Nodes(F.leaky_relu(self.features(features)), F.leaky_relu(of_labels)))
+        own = self.own(nodes)
+        features = F.leaky_relu(own.features + messages.features)
+        labels = F.leaky_relu(own.labels + messages.labels)
+        return Nodes(beside(nodes.features, features), beside(nodes.labels, labels))
 
 
 class Graph(FewShotModel):
@@ -105,31 +130,35 @@ class Graph(FewShotModel):
         return sentence_vectors(support)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        graph = self.graph(sentence_vectors(query), summary)
-        graph = self.convolution(graph, graph.messages(self.adjacency(graph)))
+        asking, examples = self.first_layer(*self.nodes(sentence_vectors(query), summary))
         # Of the last layer only what the query gets is wanted.
-        asking, examples = graph.split()
-        answers = examples.messages(self.last_edges(asking, examples).softmax(-1))
-        return self.readout(asking.beside(answers).labels)[..., 0, :, 0]
+        answers = examples.means(self.last_edges(asking, examples).softmax(-1))
+        return self.readout(beside(asking.labels, answers.labels))[..., 0, :, 0]
 
-    def graph(self, queries: Tensor, support: Tensor) -> Nodes:
-        """A graph for each query: the query, to which all classes are alike, then the examples with their labels.
+    def nodes(self, queries: Tensor, support: Tensor) -> tuple[Nodes, Nodes]:
+        """The queries, to which all classes are alike, and the examples with their labels.
 
         queries (..., n_query, dim), support (..., n_way, n_shot, dim)
         """
-        n_way, n_shot, dim = support.shape[-3:]
-        features = support.flatten(-3, -2)[..., None, :, :].expand(*queries.shape[:-1], -1, dim)
-        known = torch.eye(n_way, dtype=support.dtype, device=support.device).repeat_interleave(n_shot, 0)
-        labels = torch.cat([torch.full_like(known[:1], 1 / n_way), known])[..., None]
-        return Nodes(torch.cat([queries[..., None, :], features], -2), labels.expand(*queries.shape[:-1], -1, -1, -1))
+        n_way, n_shot = support.shape[-3:-1]
+        unknown = queries.new_full((*queries.shape[:-1], n_way, 1), 1 / n_way)
+        known = torch.eye(n_way, dtype=support.dtype, device=support.device).repeat_interleave(n_shot, 0)[..., None]
+        examples = support.flatten(-3, -2)
+        return Nodes(queries, unknown), Nodes(examples, known.expand(*examples.shape[:-2], -1, -1, -1))
 
-    def adjacency(self, graph: Nodes) -> Tensor:
-        """Weights of the edges at first, none from a node to itself. (..., n_query, nodes, nodes)"""
-        asking, examples = graph.split()
-        outer = self.edges(asking, examples)  # (..., n_query, 1, n_examples)
-        # Among the examples they are the same in all graphs, and are computed once.
-        once = Nodes(examples.features[..., 0, :, :], examples.labels[..., 0, :, :, :])
-        inner = self.edges(once, once)[..., None, :, :].expand(*outer.shape[:-2], -1, -1)
-        logits = torch.cat([F.pad(outer, (1, 0)), torch.cat([outer.transpose(-1, -2), inner], -1)], -2)
-        itself = torch.eye(logits.shape[-1], dtype=torch.bool, device=logits.device)
-        return logits.masked_fill(itself, -torch.inf).softmax(-1)
+    def first_layer(self, asking: Nodes, examples: Nodes) -> tuple[Nodes, Nodes]:
+        """After a convolution: each query, and the examples in its graph. (..., n_query, 1 or n_examples, ...)
+
+        What the examples tell each other is the same in all graphs and is computed once; in a query's graph it gives
+        way to what the query tells, by the share that the query has of the softmax. No node tells itself anything.
+        """
+        outer = self.edges(asking, examples)  # (..., n_query, n_examples)
+        inner = self.edges(examples, examples)
+        itself = torch.eye(inner.shape[-1], dtype=torch.bool, device=inner.device)
+        inner = inner.masked_fill(itself, torch.finfo(inner.dtype).min)
+        share = (outer - inner.logsumexp(-1)[..., None, :]).sigmoid()
+        from_query, from_examples = self.convolution.told(asking), self.convolution.told(examples)
+        among = from_examples.means(inner.softmax(-1))
+        heard = among.in_graphs().towards(from_query.as_graphs(), share)
+        to_query = from_examples.means(outer.softmax(-1))
+        return self.convolution(asking, to_query).as_graphs(), self.convolution(examples.in_graphs(), heard)
