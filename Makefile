@@ -4,13 +4,17 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 SHARED := $(or $(AWATT_SHARED),../shared)
 
-.PHONY: demo test lint check train-bundled clean
+.PHONY: demo test test-ray lint check train-bundled clean
 
 demo: .venv/core  ## the main job on the bundled sample, with the core packages only
 	$(BIN)/awatt demo
 
 test: .venv/dev  ## the test suite
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+test-ray: .venv/dev  ## the tests of the Ray engine, which is 240 MB more
+	$(INSTALL) --editable '.[ray]'
+	$(BIN)/python -m pytest -q tests/scale
 
 lint: .venv/dev  ## style and types
 	$(BIN)/ruff check .

@@ -31,6 +31,7 @@ def test_import_awatt_brings_no_other_package() -> None:
 
 
 MODULES = ["awatt.cli", "awatt.text", "awatt.errors", "awatt.episode", "awatt.data.sampler", "awatt.detector"]
+MODULES += ["awatt.scale.detection", "awatt.scale.dataset", "awatt.scale.experiments"]
 
 
 @pytest.mark.parametrize("module", MODULES)

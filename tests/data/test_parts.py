@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from awatt.data.parts import Lines, Part, open_part, split_file
 from awatt.data.records import read_records
 from awatt.data.storage import find_files, list_folder, read_bytes, remove_files, write_bytes
 from awatt.data.writer import RecordWriter
-from awatt.errors import AwattError
+from awatt.errors import AwattError, DataError
 
 
 def read_parts(path: Path, most: int) -> tuple[list[str], int]:
@@ -47,7 +50,46 @@ def test_parquet_is_cut_between_row_groups(tmp_path: Path, monkeypatch: pytest.M
     assert read_parts(path, 300)[0] == texts
 
 
-@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl.gz", "in.parquet.gz"])
+def read_cells(path: Path, parts: list[Part]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """Texts and faults of all parts with their lines in the file."""
+    texts, faults, before = [], [], 0
+    for part in parts:
+        with open_part(part) as opened:
+            assert isinstance(opened.stream, Lines)
+            before -= opened.stream.header
+            found: list[DataError] = []
+            for batch in read_records(path, part=opened, on_error=found.append):
+                texts += [(record.line + before, record.text) for record in batch]
+            faults += [((line := fault.line or 0) + before, str(fault).replace(f"line {line}", "")) for fault in found]
+            before += opened.stream.count
+    return texts, faults
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@given(
+    cells=st.lists(st.sampled_from([",", "\t", '"', '"', "\n", "\r\n", "\r", "a", "é", "😀", "\0", "\udcff"])),
+    most=st.integers(1, 12),
+    bom=st.booleans(),
+)
+def test_cells_are_cut_where_a_row_begins(suffix: str, cells: list[str], most: int, bom: bool) -> None:
+    header = '\n"te""xt",text\n'.replace(",", "," if suffix == "csv" else "\t")
+    content = (bom * "\ufeff" + header + "".join(cells)).encode(errors="surrogateescape")
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder) / f"in.{suffix}").write_bytes(content)
+        parts = split_file(str(path), len(content), most)
+        assert all(part.last is not None and part.last - part.first >= most for part in parts[:-1])
+        assert read_cells(path, parts) == read_cells(path, [Part(str(path), 0, len(content))])
+
+
+def test_a_long_file_of_cells_is_cut(tmp_path: Path) -> None:
+    rows = [{"text": f'{number}, "said"\nhe'} for number in range(100)]
+    with RecordWriter(tmp_path / "in.csv") as writer:
+        writer.write(rows)
+    assert len(split_file(str(tmp_path / "in.csv"), (tmp_path / "in.csv").stat().st_size, 100)) > 10
+    assert read_parts(tmp_path / "in.csv", 100)[0] == [row["text"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["in.csv.gz", "in.jsonl.gz", "in.parquet.gz"])
 def test_what_cannot_be_cut_stays_whole(tmp_path: Path, name: str) -> None:
     assert split_file(str(tmp_path / name), 10**12, 10) == [Part(str(tmp_path / name))]
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import time
@@ -22,9 +23,10 @@ from awatt.errors import AwattError
 from awatt.scale import detection
 from awatt.scale.detection import detect_files
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="needs Ray: pip install -c constraints.txt 'awatt[ray]'"
-)
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: make test-ray"),
+    pytest.mark.xdist_group("ray"),  # one cluster, however many processes run the tests
+]
 Run = Callable[..., Any]
 TEXTS = ["The pizza was delicious!", "a rude waiter", "", "😀", "the parking lot was full", "zxqv", "tasty, but dear"]
 EXAMPLES = {"food": ["delicious pizza", "tasty soup"], "staff": ["a rude waiter"], "parking": ["the lot was full"]}
@@ -63,8 +65,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, detector: AspectDetector) -
     for number in range(FILES):
         with RecordWriter(folder / f"reviews-{number:02d}.jsonl") as writer:
             writer.write(rows[number * ROWS : (number + 1) * ROWS])
-    with RecordWriter(folder / "all.jsonl") as writer:
-        writer.write(rows)
+    for suffix in ("jsonl", "csv"):
+        with RecordWriter(folder / f"all.{suffix}") as writer:
+            writer.write(rows)
     detect_file(detector, str(folder / "all.jsonl"), str(folder / "local.jsonl"), BulkConfig())
     (folder / "aspects.json").write_text(json.dumps(EXAMPLES))
     return folder
@@ -78,17 +81,18 @@ def parts(out: Path) -> list[Path]:
     return sorted(out.glob("part-*"))
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_the_same_bytes_as_the_local_engine(
-    cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     monkeypatch.setattr(detection, "SMALLEST", 50_000)
     seen: list[int] = []
-    summary = detect_files(
-        detector, str(folder / "all.jsonl"), str(tmp_path / "out"), BulkConfig(), on_batch=lambda s: seen.append(s.rows)
-    )
+    source, config = str(folder / f"all.{suffix}"), BulkConfig(out_format="jsonl")
+    summary = detect_files(detector, source, str(tmp_path / "out"), config, on_batch=lambda s: seen.append(s.rows))
     assert summary.rows == FILES * ROWS
     assert len(parts(tmp_path / "out")) > 4
-    assert b"".join(path.read_bytes() for path in parts(tmp_path / "out")) == (folder / "local.jsonl").read_bytes()
+    detect_file(detector, source, str(tmp_path / "local.jsonl"), BulkConfig())
+    assert b"".join(path.read_bytes() for path in parts(tmp_path / "out")) == (tmp_path / "local.jsonl").read_bytes()
     assert seen == sorted(seen)
 
 
@@ -185,17 +189,21 @@ def test_every_format_in_and_out(
     assert found.read_bytes() == local.read_bytes()
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_rows_that_cannot_be_read_are_listed_with_their_lines(
-    cluster: Any, tmp_path: Path, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, tmp_path: Path, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     monkeypatch.setattr(detection, "SMALLEST", 200)
     lines = [json.dumps({"text": f"the pizza {number}"}) for number in range(100)]
+    if suffix == "csv":
+        lines = ["text", *(f'"the pizza, {number}"' for number in range(1, 100))]
     for number in (3, 50, 51, 99):
-        lines[number] = f"broken {number}"
-    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n")
-    command = ("detect", tmp_path / "in.jsonl", "--examples", folder / "aspects.json", "--max-errors", 3, "--quiet")
+        lines[number] = f"broken, {number}"
+    source = tmp_path / f"in.{suffix}"
+    source.write_text("\n".join(lines) + "\n")
+    command = ("detect", source, "--examples", folder / "aspects.json", "--max-errors", 3, "--quiet")
     ray = run(*command, "--out", tmp_path / "out", "--engine", "ray")
-    local = run(*command, "--out", tmp_path / "local.jsonl")
+    local = run(*command, "--out", tmp_path / f"local.{suffix}")
     assert len(parts(tmp_path / "out")) > 5
     assert ray == local
     assert ray.code == 3
@@ -253,3 +261,25 @@ def test_runs_that_fail_are_tried_once_more_then_listed(
     assert sorted(done) == sorted([once, runs[2].name])
     assert json.loads(result_path(tmp_path / "results", runs[0]).read_text()) == {"seed": 5}
     assert (tmp_path / f"{never.replace('/', '_')}.tries").read_text() == "xx"
+
+
+def test_runs_leave_the_files_of_the_local_engine(cluster: Any, toy_data: Path, tmp_path: Path) -> None:
+    from awatt.reproduce import runner
+    from awatt.reproduce.suites import Run
+    from awatt.scale import experiments
+
+    shutil.copytree(toy_data, tmp_path / "data" / "FewAsp(single)")
+    runs = [Run("FewAsp(single)", 5, 2, "prototypical", seed) for seed in (5, 10)]
+    small = (f"encoder.vectors={tmp_path / 'data' / 'FewAsp(single)' / 'glove.txt'}", "encoder.hidden=8")
+    small += ("training.episodes_an_epoch=4", "training.validation_episodes=4", "training.max_epochs=2")
+    for name, engine in {"local": runner, "ray": experiments}.items():
+        folders = (tmp_path / "data", tmp_path / name, tmp_path / f"{name}-work")
+        engine.run_all(runs, *folders, 2, small, lambda run, result: None)
+    found = {
+        name: {
+            path.name: json.loads(path.read_text()) | {"seconds": 0} for path in (tmp_path / name).rglob("*-seed*.json")
+        }
+        for name in ("local", "ray")
+    }
+    assert len(found["ray"]) == 2
+    assert found["ray"] == found["local"]

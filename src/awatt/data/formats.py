@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, time, timedelta
 from decimal import Decimal
 
 from awatt.errors import DataError
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "txt")
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 STANDARD_STREAM = "-"
+LONGEST_LINE = 2**24  # characters; bounds the memory when a quote never closes or a file is one huge line
 SEPARATORS = re.compile(r"[|;]")  # no comma: the name of an aspect may hold one
 HINTS = {
     "json": " A .json file is one value; give one object a line: jq -c '.[]' in.json > out.jsonl",
@@ -35,6 +40,22 @@ def format_of(path: str, format: str | None) -> tuple[str, bool]:
         hint = HINTS.get(kind, "")
         raise DataError(f"{found} is not known. Use {known}, or one of them with .gz.{hint}", path)
     return kind, name.endswith(".gz") or path.lower().endswith(".gz")
+
+
+_limits: list[int] = []
+_limits_lock = threading.RLock()
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Let csv take long cells. Its limit is the process's: the last reader to end puts the first one back."""
+    with _limits_lock:
+        _limits.append(csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit())))
+    try:
+        yield
+    finally:
+        with _limits_lock:
+            csv.field_size_limit(_limits.pop())
 
 
 def shown(value: object) -> str:

@@ -16,20 +16,29 @@ import re
 import shutil
 import sys
 import tempfile
-import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from awatt.data.formats import SEPARATORS, STANDARD_STREAM, Row, UnfitError, format_of, reason, shown, to_json
+from awatt.data.formats import (
+    DELIMITERS,
+    LONGEST_LINE,
+    SEPARATORS,
+    STANDARD_STREAM,
+    Row,
+    UnfitError,
+    format_of,
+    long_cells,
+    reason,
+    shown,
+    to_json,
+)
 from awatt.data.parts import OpenPart
 from awatt.errors import AwattError, DataError
-
-LONGEST_LINE = 2**24  # characters; bounds the memory when a quote never closes or a file is one huge line
 
 Rows = Iterator[tuple[int, dict[str, object]]]
 Report = Callable[[DataError], None]
@@ -252,24 +261,8 @@ def _read_json(source: _Source) -> Rows:
         source.skip(f"{fault}: {shown(line.strip())}. Each line must be one JSON object.", number)
 
 
-_limits: list[int] = []
-_limits_lock = threading.RLock()
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    """Let csv take long cells. Its limit is the process's: the last reader to end puts the first one back."""
-    with _limits_lock:
-        _limits.append(csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit())))
-    try:
-        yield
-    finally:
-        with _limits_lock:
-            csv.field_size_limit(_limits.pop())
-
-
 def _read_delimited(source: _Source, delimiter: str) -> Rows:
-    source.opened.enter_context(_long_cells())
+    source.opened.enter_context(long_cells())
     faults: list[DataError] = []
     reader = csv.reader(_lines(source, faults), delimiter=delimiter, strict=True)
 
@@ -331,8 +324,7 @@ def _read_parquet(source: _Source) -> Rows:
 
 READERS: dict[str, Callable[[_Source], Rows]] = {
     "jsonl": _read_json,
-    "csv": partial(_read_delimited, delimiter=","),
-    "tsv": partial(_read_delimited, delimiter="\t"),
+    **{kind: partial(_read_delimited, delimiter=delimiter) for kind, delimiter in DELIMITERS.items()},
     "parquet": _read_parquet,
     "txt": _read_text,
 }

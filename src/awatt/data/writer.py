@@ -17,7 +17,18 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
-from awatt.data.formats import SEPARATORS, STANDARD_STREAM, Row, UnfitError, format_of, plain, reason, shown, to_json
+from awatt.data.formats import (
+    DELIMITERS,
+    SEPARATORS,
+    STANDARD_STREAM,
+    Row,
+    UnfitError,
+    format_of,
+    plain,
+    reason,
+    shown,
+    to_json,
+)
 from awatt.errors import AwattError
 
 ROW_GROUP = 16_384  # rows of a Parquet row group: enough to compress well, few enough to hold
@@ -170,8 +181,7 @@ def _settled(kind: Any) -> Any:
 
 WRITERS: dict[str, Callable[[IO[bytes]], _Writer]] = {
     "jsonl": _JsonWriter,
-    "csv": partial(_DelimitedWriter, delimiter=","),
-    "tsv": partial(_DelimitedWriter, delimiter="\t"),
+    **{kind: partial(_DelimitedWriter, delimiter=delimiter) for kind, delimiter in DELIMITERS.items()},
     "parquet": _ParquetWriter,
     "txt": _TextWriter,
 }

@@ -13,7 +13,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -119,7 +119,7 @@ def _kind(config: BulkConfig, first: str) -> str:
 def _plan(files: list[tuple[str, int]], most: int, config: BulkConfig) -> dict[str, Part]:
     """The parts of all files by name: the number of the file among all, and that of the part in it."""
     return {
-        f"part-{number:05d}-{place:05d}": Part(_everywhere(part.path), part.first, part.last)
+        f"part-{number:05d}-{place:05d}": replace(part, path=_everywhere(part.path))
         for number, (path, size) in enumerate(files)
         for place, part in enumerate(split_file(path, size, most, config.format))
     }
@@ -133,7 +133,7 @@ def _run(ray: Any, todo: dict[str, Part], work: Work, workers: int) -> Iterator[
     """Names and notes, as parts are done."""
     if not todo:
         return
-    items = [{"name": name, "path": part.path, "first": part.first, "last": part.last} for name, part in todo.items()]
+    items = [{"name": name, "part": json.dumps(asdict(part))} for name, part in todo.items()]
     # Tasks, not actors: an actor that a lost machine held waits for another machine, a task goes to any free core.
     dataset = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
         detect_part,
@@ -152,11 +152,9 @@ def _run(ray: Any, todo: dict[str, Part], work: Work, workers: int) -> Iterator[
 def detect_part(batch: dict[str, Any], work: Work) -> dict[str, list[str]]:
     """Detect in one part, write its file, then its note. A fault of the whole file is noted, not written."""
     names, notes = [], []
-    for name, path, first, last in zip(*(list(batch[key]) for key in ("name", "path", "first", "last")), strict=True):
-        # a column of numbers and None becomes one of floats
-        part = Part(str(path), int(first), None if last is None or last != last else int(last))
+    for name, part in zip(batch["name"], batch["part"], strict=True):
         try:
-            note = _detect(str(name), part, work)
+            note = _detect(str(name), Part(**json.loads(part)), work)
         except AwattError as error:
             note = {"error": str(error)}
         else:
@@ -178,7 +176,7 @@ def _detect(name: str, part: Part, work: Work) -> dict[str, Any]:
 
     make_rows = RowMaker(config, detector.aspects, table=not work.kind.startswith("jsonl"))
     detect = detector.detect_reviews if config.reviews else detector.detect_many
-    lines = 0
+    lines = header = 0
     with _opened(part, config) as opened, _writer(f"{work.out}/{name}.{work.kind}") as writer:
         batches: Iterator[list[Record]] = read_records(
             part.path,
@@ -193,9 +191,12 @@ def _detect(name: str, part: Part, work: Work) -> dict[str, Any]:
             found = detect([record.text for record in batch], words=config.words)
             summary.add(found)
             writer.write(make_rows(batch, found))
-        lines = opened.stream.count if isinstance(opened.stream, Lines) else summary.rows + summary.n_faults
+        if isinstance(opened.stream, Lines):
+            lines, header = opened.stream.count, opened.stream.header
+        else:
+            lines = summary.rows + summary.n_faults
     counts = {key: value for key, value in asdict(summary).items() if key in ("rows", "none", "aspects", "n_faults")}
-    return {**counts, "lines": lines, "faults": faults}
+    return {**counts, "lines": lines, "header": header, "faults": faults}
 
 
 @contextmanager
@@ -230,14 +231,15 @@ def _add(summary: Summary, note: dict[str, Any]) -> None:
 
 
 def _faults(parts: dict[str, Part], notes: dict[str, dict[str, Any]]) -> list[str]:
-    """What was wrong, in the order of the files. A part counts its own lines; those before it are added."""
+    """What was wrong, in the order of the files. A part counts the lines that it reads; those before it are added."""
     found, path, before = [], "", 0
     for name, part in parts.items():
-        before = before if part.path == path else 0
+        note = notes[name]
+        before = before - note["header"] if part.path == path else 0  # the header has been counted with the first part
         path = part.path
-        for line, text in notes[name]["faults"]:
+        for line, text in note["faults"]:
             found.append(text.replace(f", line {line}", f", line {line + before}", 1))
-        before += notes[name]["lines"]
+        before += note["lines"]
     return found
 
 
