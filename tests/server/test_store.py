@@ -13,7 +13,7 @@ import pytest
 
 from awatt.errors import AwattError
 from awatt.server.limits import ConflictError, Limits, NotFoundError
-from awatt.server.store import ProjectStore
+from awatt.server.store import LOADS, ProjectStore
 
 
 @pytest.fixture
@@ -23,7 +23,11 @@ def store(tmp_path: Path) -> ProjectStore:
 
 def state(store: ProjectStore) -> tuple[object, ...]:
     content = store.content()
-    return content.aspects, content.examples, content.threshold
+    return content.aspects, content.examples, content.threshold, store.sentences(), store.fields()
+
+
+def reviews(*texts: str) -> list[tuple[dict[str, object], list[str]]]:
+    return [({"stars": number}, [text]) for number, text in enumerate(texts)]
 
 
 def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
@@ -38,7 +42,10 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
         lambda: store.judge("We left.", []),
         lambda: store.judge("Tasty soup.", [food]),
         lambda: store.remove_example(store.content().examples[0].id),
+        lambda: store.load_reviews(reviews("Nice view.", "Loud.")),
+        lambda: store.change_aspect(food, "dishes", 0.2),
         lambda: store.remove_aspect(food),
+        lambda: store.clear(),
     ]
     for action in actions:
         action()
@@ -55,6 +62,94 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
     store.add_aspect("price")
     with pytest.raises(ConflictError, match="nothing to redo"):  # a new action forgets what was undone
         store.redo()
+
+
+def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:
+    store.load_sample(reviews("One."), {"food": ["Tasty soup."]})
+    sample, counted = state(store), store.version().reviews
+    store.clear()
+    assert state(store) == ([], [], None, [], {})
+    assert store.content().undo == "start over"
+    store.undo()
+    assert state(store) == sample
+    assert store.version().reviews > counted  # who has the sentences must load them again
+    assert store.content().n_sentences == store.content().n_reviews == 1
+
+
+def test_the_file_keeps_the_last_loads_only(store: ProjectStore) -> None:
+    for number in range(LOADS + 3):
+        store.load_reviews(reviews(f"Load {number}."))
+        store.add_aspect(f"after load {number}")
+    kept = store._connection.execute("SELECT count(*) FROM sentences").fetchone()[0]
+    assert kept == LOADS
+    while store.content().undo:
+        store.undo()
+    assert [text for _, _, text in store.sentences()] == ["Load 3."]  # and not an empty table
+    assert [aspect.name for aspect in store.content().aspects][-1] == "after load 2"
+    store.redo()
+    store.load_reviews(reviews("Another."))
+    while store.content().undo:
+        store.undo()
+    assert [text for _, _, text in store.sentences()] == ["Load 3."]
+
+
+def test_loading_again_looks_at_every_sentence_for_every_review(store: ProjectStore) -> None:
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1000
+        return 0
+
+    for _ in range(LOADS):
+        store.load_reviews(reviews(*map(str, range(2000))))
+    store._connection.set_progress_handler(count, 1000)
+    store.load_reviews(reviews("One."))
+    assert steps < 200 * 2000
+
+
+def test_a_stale_id_names_no_sentence_of_other_reviews(store: ProjectStore) -> None:
+    store.load_reviews(reviews("Old."))
+    [(old, _, _)] = store.sentences()
+    store.load_reviews(reviews("New."))
+    with pytest.raises(NotFoundError, match="Other reviews"):
+        store.sentence_text(old)
+
+
+def test_what_somebody_else_said_is_not_overwritten_unseen(store: ProjectStore) -> None:
+    food = store.add_aspect("food")
+    store.judge("Cold soup.", [food], seen=None)
+    with pytest.raises(ConflictError, match="Look again"):
+        store.judge("Cold soup.", [], seen=None)
+    store.judge("Cold soup.", [], seen=[food])
+    store.judge("Cold soup.", [food])  # does not compare
+    assert store.content().examples[0].aspects == (food,)
+
+
+def test_a_project_of_format_1_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    store = ProjectStore(path)
+    store.load_reviews(reviews("One.", "Two."))
+    run = store._connection.execute
+    run("PRAGMA foreign_keys = OFF")
+    for statement in (
+        "DROP TABLE loaded",
+        "DROP INDEX reviews_of_load",
+        "CREATE TABLE old (id INTEGER PRIMARY KEY, fields TEXT NOT NULL)",
+        "INSERT INTO old SELECT id, fields FROM reviews",
+        "DROP TABLE reviews",
+        "ALTER TABLE old RENAME TO reviews",
+        "DELETE FROM actions",
+        "PRAGMA user_version = 1",
+    ):
+        run(statement)
+    store.close()
+    again = ProjectStore(path)
+    assert [text for _, _, text in again.sentences()] == ["One.", "Two."]
+    assert again.fields() == {1: {"stars": 0}, 2: {"stars": 1}}
+    again.load_reviews(reviews("Three."))
+    again.undo()
+    assert [text for _, _, text in again.sentences()] == ["One.", "Two."]
 
 
 def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:

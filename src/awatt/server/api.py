@@ -55,14 +55,8 @@ def make_routes(service: Service) -> APIRouter:
     @router.patch("/aspects/{key}", tags=["aspects"])
     async def change_aspect(key: Key, body: AspectChange) -> Response:
         """Rename an aspect, or give it a threshold of its own."""
-
-        def change() -> None:
-            if body.name is not None:
-                store.rename_aspect(key, body.name)
-            if "threshold" in body.model_fields_set:
-                store.set_threshold(body.threshold, key)
-
-        return await service.change(change)
+        threshold = body.threshold if "threshold" in body.model_fields_set else ...
+        return await service.change(store.change_aspect, key, body.name, threshold)
 
     @router.delete("/aspects/{key}", tags=["aspects"])
     async def remove_aspect(key: Key) -> Response:

@@ -37,6 +37,8 @@ def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
     """A row for each sentence: its review's number and columns, the text, its aspects, and every score."""
     content, reviews, scores, found = workbench.found()
     fields, names = workbench.store.fields(), [aspect.name for aspect in content.aspects]
+    if workbench.store.version().reviews != reviews.version:
+        return result_rows(workbench, kind)  # somebody has loaded others meanwhile
     judged = {example.text for example in content.examples}
     table = not kind.endswith(".jsonl")
     rows = []

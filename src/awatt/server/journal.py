@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 
-#: what can be undone; reviews are too many, and loading them begins a new history
+#: what can be undone; reviews themselves are too many, so they are kept, and ``loaded`` says which are shown
 TABLES = {
+    "loaded": ("id", "load"),
     "aspects": ("id", "name", "threshold"),
     "examples": ("id", "text", "corrected"),
     "mentions": ("id", "example", "aspect"),
@@ -52,6 +53,16 @@ def end_action(connection: sqlite3.Connection, number: int) -> None:
     """Forget an action that changed nothing."""
     connection.execute(
         "DELETE FROM actions WHERE id = ? AND NOT EXISTS (SELECT 1 FROM journal WHERE action = ?)", (number, number)
+    )
+
+
+def forget_before(connection: sqlite3.Connection, table: str, values: dict[str, int]) -> None:
+    """Forget the action whose undoing would bring back these values of a table, and all before it."""
+    changes = ", ".join(f"{column} = {value}" for column, value in values.items())
+    key = next(iter(values))
+    connection.execute(
+        "DELETE FROM actions WHERE id <= (SELECT max(action) FROM journal WHERE statement = ?)",
+        (f"UPDATE {table} SET {changes} WHERE {key} = {values[key]}",),
     )
 
 

@@ -69,6 +69,16 @@ class MentionsBody(Body):
     aspects: list[Key] = Field(examples=[[1]])
 
 
+class SaidBody(MentionsBody):
+    """What a person says of a sentence."""
+
+    seen: list[Key] | None = Field(
+        None,
+        description="What had been said of it when the person looked, null for nothing. If given and not so any more, "
+        "the answer is 409 and nothing is changed.",
+    )
+
+
 class IdsBody(Body):
     """Sentences by id."""
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from awatt.server.export import KINDS, export
 from awatt.server.limits import NotFoundError
-from awatt.server.models import IdsBody, MentionsBody, SampleBody, SettingsBody
+from awatt.server.models import IdsBody, SaidBody, SampleBody, SettingsBody
 from awatt.server.reading import preview, read_reviews, read_sample
 from awatt.server.service import ERRORS, Service, as_json
 
@@ -30,12 +30,12 @@ def make_routes(service: Service) -> APIRouter:
 
     @router.delete("")
     async def clear() -> Response:
-        """Forget everything."""
+        """Begin with an empty project; can be undone."""
         return await service.change(store.clear)
 
     @router.post("/sample")
     async def sample(body: SampleBody) -> Response:
-        """Replace everything by the bundled sample."""
+        """Replace everything by the bundled sample; can be undone."""
         return await service.change(lambda: store.load_sample(*read_sample(body.domain)))
 
     @router.post("/columns", openapi_extra=UPLOAD)
@@ -51,7 +51,7 @@ def make_routes(service: Service) -> APIRouter:
         column: Annotated[str, Query(max_length=1000)] = "text",
         split: Annotated[bool, Query(description="Rows are reviews: split them into sentences.")] = True,
     ) -> Response:
-        """Replace the reviews by those of a file; aspects and examples stay."""
+        """Replace the reviews by those of a file; aspects and examples stay. Can be undone."""
         reviews, faults = await service.run(read_reviews, await request.body(), format, column, split, service.limits)
         await service.run(store.load_reviews, reviews)
         return as_json({"reviews": len(reviews), "left_out": len(faults), "faults": faults[:20]})
@@ -90,9 +90,10 @@ def make_routes(service: Service) -> APIRouter:
         return as_json({"words": shown})
 
     @router.put("/sentences/{key}")
-    async def judge(key: Key, body: MentionsBody) -> Response:
+    async def judge(key: Key, body: SaidBody) -> Response:
         """A person says what a sentence mentions; it becomes an example."""
-        return await service.change(workbench.judge_sentence, key, body.aspects)
+        seen = body.seen if "seen" in body.model_fields_set else ...
+        return await service.change(workbench.judge_sentence, key, body.aspects, seen)
 
     @router.delete("/sentences/{key}")
     async def forget(key: Key) -> Response:

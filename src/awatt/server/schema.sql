@@ -1,9 +1,15 @@
 -- A project. Every table that a person changes step by step has triggers (made in journal.py) that write how to undo it.
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reviews (id INTEGER PRIMARY KEY, fields TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sentences (
-  id INTEGER PRIMARY KEY, review INTEGER NOT NULL REFERENCES reviews(id) ON DELETE CASCADE, text TEXT NOT NULL
+-- Reviews are never changed: those of the last loads are kept, and `loaded` says which are shown. So undo moves one number.
+CREATE TABLE IF NOT EXISTS loaded (id INTEGER PRIMARY KEY, load INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS reviews (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, fields TEXT NOT NULL, load INTEGER NOT NULL, number INTEGER NOT NULL
 );
+CREATE INDEX IF NOT EXISTS reviews_of_load ON reviews (load);
+CREATE TABLE IF NOT EXISTS sentences (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, review INTEGER NOT NULL REFERENCES reviews(id) ON DELETE CASCADE, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS sentences_of_review ON sentences (review);
 CREATE TABLE IF NOT EXISTS aspects (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, threshold REAL);
 CREATE TABLE IF NOT EXISTS examples (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE, corrected INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS mentions (

@@ -11,10 +11,11 @@ from fastapi import Response
 
 from awatt.detection.found import Detection
 from awatt.server.batching import Batcher, Pool
+from awatt.server.content import Content
 from awatt.server.limits import Limits, check_count, check_length
 from awatt.server.models import Error
 from awatt.server.security import Access
-from awatt.server.store import Content, ProjectStore
+from awatt.server.store import ProjectStore
 from awatt.server.workbench import Workbench
 
 Result = TypeVar("Result")

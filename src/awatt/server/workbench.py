@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import EllipsisType
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,9 @@ from awatt.detector import CHUNK, AspectDetector
 from awatt.errors import AwattError
 from awatt.matcher import Matcher
 from awatt.packed import Sentences
+from awatt.server.content import Aspect, Content, Example, Version
 from awatt.server.projection import project
-from awatt.server.store import Aspect, Content, Example, ProjectStore, Version
+from awatt.server.store import ProjectStore
 
 Floats = npt.NDArray[np.float32]
 
@@ -197,9 +199,9 @@ class Workbench:
 
     # -- changes that need more than the file
 
-    def judge_sentence(self, key: int, aspects: Sequence[int]) -> None:
-        """A person says what a sentence mentions."""
-        self.store.judge(self.store.sentence_text(key), aspects)
+    def judge_sentence(self, key: int, aspects: Sequence[int], seen: Sequence[int] | EllipsisType | None = ...) -> None:
+        """A person says what a sentence mentions; refused if what had been said of it is not what they saw."""
+        self.store.judge(self.store.sentence_text(key), aspects, seen=seen)
 
     def forget_sentence(self, key: int) -> None:
         """Take back what was said of it."""

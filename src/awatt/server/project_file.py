@@ -1,0 +1,160 @@
+"""The SQLite file of a project: opening it, transactions, actions that can be undone.
+
+Plain sqlite3, not SQLAlchemy: nine small tables, one kind of database, and undo that is written by triggers; a mapper
+would add a dependency and hide the transactions, which are what matters here. Write-ahead logging lets several
+processes read while one writes; every action is one transaction that is on the disk before it is answered.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from awatt.errors import AwattError
+from awatt.server.content import Version
+from awatt.server.journal import begin_action, create_triggers, end_action, take_back
+from awatt.server.limits import ConflictError
+
+FORMAT = 2
+APPLICATION = 0x61776174  # "awat": tells a project from another program's file
+PATIENCE = 10.0  # seconds to wait for another process that writes
+FROM_FORMAT_1 = (  # which kept the reviews of one load only
+    "ALTER TABLE reviews ADD COLUMN load INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE reviews ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
+    "UPDATE reviews SET number = id",
+)
+
+
+class ProjectFile:
+    """Safe for threads, for several processes, and for ``kill -9``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._acting = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            self._prepare()
+        except (sqlite3.Error, OSError) as error:
+            raise AwattError(f"{path}: cannot be opened as a project ({error}). Name another file.") from None
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        application = run("PRAGMA application_id").fetchone()[0]
+        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and application != APPLICATION:
+            raise AwattError(f"{self.path}: this is another program's database. Name another file.")
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            run(f"PRAGMA {pragma}")
+        with self._transaction():
+            found = run("PRAGMA user_version").fetchone()[0]
+            if found > FORMAT:
+                raise AwattError(f"{self.path}: format {found} of a newer awatt. Run: pip install --upgrade awatt")
+            for statement in FROM_FORMAT_1 if found == 1 else ():
+                run(statement)
+            for statement in (files("awatt.server") / "schema.sql").read_text("utf-8").split(";"):
+                run(statement)
+            run(f"PRAGMA application_id = {APPLICATION}")
+            run(f"PRAGMA user_version = {FORMAT}")
+            for name in ("revision", "learned", "reviews", "action"):
+                run("INSERT OR IGNORE INTO meta VALUES (?, '0')", (name,))
+            run("INSERT OR IGNORE INTO loaded VALUES (1, 0)")
+            create_triggers(self._connection)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing; other processes wait. One within another is part of it."""
+        with self._lock:
+            if self._connection.in_transaction:
+                yield
+                return
+            self._run("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._run("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+                raise
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Everything that is read within is of one moment."""
+        with self._lock:
+            if self._connection.in_transaction:
+                yield
+                return
+            self._run("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.rollback()
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            advice = "Another process may hold it, or the disk is full. Try again."
+            raise AwattError(f"the project could not be written or read ({error}). {advice}") from error
+
+    @contextmanager
+    def _action(self, title: str, *changed: str) -> Iterator[None]:
+        """A change that can be undone; ``changed`` are the counters that it moves beside the revision.
+
+        One within another is part of it: both are undone together.
+        """
+        with self._transaction():
+            if self._acting:
+                yield
+                self._count(*changed)
+                return
+            number = begin_action(self._connection, title)
+            self._acting = True
+            try:
+                yield
+            finally:
+                self._acting = False
+            end_action(self._connection, number)
+            self._count("revision", *changed)
+
+    def _count(self, *names: str) -> None:
+        for name in names:
+            self._run("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = ?", (name,))
+
+    def version(self) -> Version:
+        """The counters; other processes may have moved them."""
+        with self._lock:
+            found = dict(self._run("SELECT name, value FROM meta").fetchall())
+        return Version(*(int(found[name]) for name in ("revision", "learned", "reviews")))
+
+    def undo(self) -> str:
+        """Take back the last action; gives its title."""
+        return self._take_back(undone=False)
+
+    def redo(self) -> str:
+        """Do the action again that was taken back last."""
+        return self._take_back(undone=True)
+
+    def _take_back(self, undone: bool) -> str:
+        with self._transaction():
+            before = self._load()
+            title = take_back(self._connection, undone=undone)
+            if title is None:
+                raise ConflictError(f"there is nothing to {'redo' if undone else 'undo'}.")
+            self._count("revision", "learned", *(["reviews"] if self._load() != before else []))
+        return title
+
+    def _load(self) -> int:
+        """Which of the loads that the file keeps is shown."""
+        return int(self._run("SELECT load FROM loaded").fetchone()[0])
