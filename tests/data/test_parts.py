@@ -110,6 +110,14 @@ def test_files_are_found_by_a_pattern_by_path_and_by_address(tmp_path: Path, sch
         names("*.parquet")
 
 
+def test_a_store_that_does_not_answer_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    for name, value in {**settings, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(AwattError, match=r"s3://bucket/\*\.csv: cannot be listed .* Check the address, the network"):
+        find_files("s3://bucket/*.csv")
+
+
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_files_are_written_read_and_removed(tmp_path: Path, scheme: str) -> None:
     folder = f"{scheme}{tmp_path}"

@@ -55,7 +55,12 @@ def _match(pattern: str) -> list[Found]:
     # fnmatch lets * cross a folder's border; here only ** does
     rule = translate(pattern[len(folder) + 1 :]).replace(".*.*", "\0").replace(".*", "[^/]*").replace("\0", ".*")
     selector = FileSelector(root, recursive="/" in pattern[len(folder) + 1 :] or "**" in pattern, allow_not_found=True)
-    names = ((info.path[len(root) :].lstrip("/"), info) for info in system.get_file_info(selector) if info.is_file)
+    try:
+        listed = system.get_file_info(selector)
+    except OSError as error:
+        advice = "Check the address, the network and the credentials."
+        raise AwattError(f"{pattern}: cannot be listed ({reason(error)}). {advice}") from error
+    names = ((info.path[len(root) :].lstrip("/"), info) for info in listed if info.is_file)
     return [(f"{folder}/{name}", int(info.size)) for name, info in names if re.match(rule, name)]
 
 
