@@ -17,6 +17,8 @@ from awatt.server.limits import Limits
 from awatt.server.security import Access
 from awatt.server.store import ProjectStore
 
+from .browsing import CHROMIUM, Server, settle
+
 HOST = "127.0.0.1:8377"
 TOKEN = "a-token-for-the-tests"
 SMALL = Limits(
@@ -46,3 +48,44 @@ def sample(client: Any) -> Any:
     """With the bundled restaurant sentences."""
     assert client.post("/v1/project/sample", json={}).status_code == 200
     return client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, without a window."""
+    from playwright.sync_api import Error, sync_playwright
+
+    with sync_playwright() as started:
+        try:
+            opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        except Error as error:
+            pytest.skip(f"Chromium does not start here: {str(error).splitlines()[0]}")
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A process of its own for the tests of a file."""
+    started = Server(tmp_path_factory.mktemp("page") / "project.sqlite")
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """A page with the restaurant sample; nothing may go wrong in its scripts."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    opened = context.new_page()
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    opened.goto(server.new_link())
+    opened.wait_for_selector("body[data-ready]")
+    opened.click("#tab-start")
+    opened.click("#sample-restaurant")
+    opened.wait_for_selector("#view-sentences:not([hidden])")
+    settle(opened)
+    yield opened
+    context.close()
+    assert faults == []

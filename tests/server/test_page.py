@@ -2,89 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shutil
 import signal
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
+from .browsing import Server, needs_chromium, settle
+
+pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
+pytestmark = needs_chromium
 SCRIPT = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=alert(1)> the soup was cold"
-
-
-class Server:
-    """``awatt serve`` as a process, and the link that it printed."""
-
-    def __init__(self, project: Path) -> None:
-        command = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
-        self.process = subprocess.Popen([*command, project], stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        self.lines = [self.process.stderr.readline() for _ in range(3)]
-        self.link = re.search(r"http://\S+", self.lines[0])[0]  # type: ignore[index]
-        self.base = self.link.partition("?")[0]
-        self.token = self.lines[1].rpartition(" ")[2].strip()
-
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(how)
-        return self.process.wait(20)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        try:
-            opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        except playwright.Error as error:
-            pytest.skip(f"Chromium does not start here: {str(error).splitlines()[0]}")
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("page") / "project.sqlite")
-    yield started
-    started.stop()
-
-
-def new_link(server: Server) -> str:
-    request = urllib.request.Request(f"{server.base}v1/link", b"", {"Authorization": f"Bearer {server.token}"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return str(server.base + json.load(answer)["path"].lstrip("/"))
-
-
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Any]:
-    """A page with the restaurant sample."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
-    opened = context.new_page()
-    faults: list[str] = []
-    opened.on("pageerror", lambda error: faults.append(str(error)))
-    opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-    opened.on("dialog", lambda dialog: dialog.accept())
-    opened.goto(new_link(server))
-    opened.wait_for_selector("body[data-ready]")
-    opened.click("#tab-start")
-    opened.click("#sample-restaurant")
-    settle(opened)
-    yield opened
-    context.close()
-    assert faults == []
-
-
-def settle(page: Any) -> None:
-    page.wait_for_selector("#rows .row .chip")
-    page.wait_for_function("() => document.getElementById('status').textContent.includes('sentences')")
 
 
 def counts(page: Any) -> list[int]:

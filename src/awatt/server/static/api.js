@@ -14,7 +14,8 @@ async function ask(method, path, { json, body, raw } = {}) {
   }
   if (!answer.ok) {
     const found = await answer.json().catch(() => ({}));
-    throw new Error(answer.status === 401 ? "The server was started again. Open the new link that it printed." : found.error || `The server answered ${answer.status}.`);
+    const message = answer.status === 401 ? "The server was started again. Open the new link that it printed." : found.error || `The server answered ${answer.status}.`;
+    throw Object.assign(new Error(message), { status: answer.status });
   }
   return raw ? answer : answer.json();
 }

@@ -1,7 +1,7 @@
 // Boots the page: views, keys, undo, theme, and what another tab changes.
 
 import * as api from "./api.js";
-import { byId, number } from "./dom.js";
+import { byId, el, fill, number, say } from "./dom.js";
 import { act, onChange, reload, state } from "./state.js";
 import * as aspectsView from "./aspects.js";
 import * as exportView from "./export.js";
@@ -40,8 +40,13 @@ tabs.forEach((tab, i) => {
   });
 });
 
-const undo = () => state.project?.undo && act(api.post("/v1/project/undo"));
-const redo = () => state.project?.redo && act(api.post("/v1/project/redo"));
+addEventListener("hashchange", () => { const view = location.hash.slice(1); if (VIEWS.includes(view)) { show(view); byId(`tab-${view}`).focus(); } });
+
+async function step(kind, done) {
+  const title = state.project?.[kind];
+  if (title && await act(api.post(`/v1/project/${kind}`))) say(`${done}: ${title}.`);
+}
+const undo = () => step("undo", "Undone"), redo = () => step("redo", "Done again");
 byId("undo").addEventListener("click", undo);
 byId("redo").addEventListener("click", redo);
 byId("help").addEventListener("click", () => byId("keys").showModal());
@@ -79,18 +84,25 @@ onChange(() => {
   byId("undo").disabled = !project.undo;
   byId("undo").title = project.undo ? `Undo: ${project.undo} (Ctrl+Z)` : "Nothing to undo";
   byId("redo").disabled = !project.redo;
+  byId("redo").title = project.redo ? `Redo: ${project.redo} (Ctrl+Shift+Z)` : "Nothing to redo";
   const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
-  byId("status").textContent = state.busy ? "Detecting …" : `${shown}${number(state.texts.length)} sentences`;
+  const status = byId("status"), moved = state.moved === null ? "" : ` · detected again, ${number(state.moved)} changed`;
+  if (state.busy) fill(status, "Detecting …");
+  else if (!state.texts.length) fill(status);
+  else fill(status, `${shown}${number(state.texts.length)}`, " sentences", el("span", { className: "wide" }, moved));
 });
 
 // Another tab, or another process, may have changed the project.
-setInterval(async () => {
+async function refresh() {
   if (document.hidden || state.busy || !state.project) return;
   try {
     const { revision } = await api.get("/v1/project/version");
-    if (revision !== state.project.revision) await reload();
+    if (revision > state.project.revision) await reload();
   } catch { /* said at the next action */ }
-}, 4000);
+}
+setInterval(refresh, 4000);
+addEventListener("focus", refresh);
+document.addEventListener("visibilitychange", refresh);
 
 await reload();
 const wanted = location.hash.slice(1);

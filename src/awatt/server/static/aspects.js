@@ -1,13 +1,13 @@
 // Aspects and their examples, and how good they are.
 
 import * as api from "./api.js";
-import { byId, el, fill, percent } from "./dom.js";
+import { byId, el, fill, percent, say } from "./dom.js";
 import { act, aspects, colour, onChange, state } from "./state.js";
 
-const box = byId("view-aspects"), quality = el("div", { className: "quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
-const name = el("input", { id: "new-name", placeholder: "parking", "aria-label": "Name of the new aspect", maxLength: 100 });
-const texts = el("textarea", { id: "new-examples", rows: 4, placeholder: "Examples, one a line", "aria-label": "Examples of the new aspect, one a line" });
-let report = null, reported = -1, visible = false;
+const box = byId("view-aspects"), quality = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
+const name = el("input", { id: "new-name", maxLength: 100 });
+const texts = el("textarea", { id: "new-examples", rows: 4 });
+let report = null, reported = -1, judging = false, visible = false;
 
 const lines = (area) => area.value.split("\n").map((text) => text.trim()).filter(Boolean);
 
@@ -20,17 +20,17 @@ function card(aspect, column) {
   const judged = report?.aspects.find((a) => a.name === aspect.name);
   const examples = state.project.examples.filter((e) => e.aspects.includes(aspect.id));
   const suspects = new Map((report?.suspects ?? []).map((s) => [s.text, s]));
-  const title = el("input", { value: aspect.name, className: "title", "aria-label": `Name of ${aspect.name}`, maxLength: 100, onchange: () => act(api.patch(`/v1/aspects/${aspect.id}`, { name: title.value })).then((ok) => { if (!ok) title.value = aspect.name; }) });
+  const title = el("input", { value: aspect.name, className: "title", id: `title-${aspect.id}`, "aria-label": `Name of ${aspect.name}`, maxLength: 100, onchange: () => act(api.patch(`/v1/aspects/${aspect.id}`, { name: title.value })).then((ok) => { if (!ok) title.value = aspect.name; }) });
   const more = el("input", { className: "more", placeholder: "Another example, then Enter", "aria-label": `Another example of ${aspect.name}`, onkeydown: async (event) => {
     if (event.key === "Enter" && more.value.trim()) { if (await act(api.post(`/v1/aspects/${aspect.id}/examples`, { texts: [more.value] }))) byId(`more-${aspect.id}`)?.focus(); } }, id: `more-${aspect.id}` });
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
-    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: () => act(api.remove(`/v1/aspects/${aspect.id}`)) }, "✕")),
-    el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? ", weak: 5 are a good number" : "",
-      judged && examples.length > 1 ? `; found ${percent(judged.recall)}, right ${percent(judged.precision)}` : ""),
+    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { if (await act(api.remove(`/v1/aspects/${aspect.id}`))) { say(`Removed ${aspect.name}. Undo brings it back.`); name.focus(); } } }, "✕")),
+    el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? " (about five are a good number)" : "",
+      judged && examples.length > 1 ? `; finds ${percent(judged.recall)} of them, and ${percent(judged.precision)} of what it finds is right` : ""),
     judged && examples.length > 1 ? meter(judged.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),
-      el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: () => act(api.remove(`/v1/examples/${e.id}`)) }, "✕")))),
+      el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: async () => { if (await act(api.remove(`/v1/examples/${e.id}`))) byId(`more-${aspect.id}`)?.focus(); } }, "✕")))),
     more);
 }
 
@@ -44,30 +44,37 @@ async function judge() {
   const learned = state.project.learned;
   if (!visible || reported === learned) return;
   reported = learned;
+  judging = state.project.examples.length > 1;
+  if (judging) drawQuality();
   try {
-    report = state.project.examples.length > 1 ? await api.get("/v1/report") : null;
-  } catch { report = null; }
+    report = judging ? await api.get("/v1/report") : null;
+  } catch { report = null; } // one aspect only, or none: there is nothing to confuse yet
+  judging = false;
   if (learned === state.project.learned) draw();
 }
 
 function drawQuality() {
-  if (!report) { quality.replaceChildren(); return; }
+  if (!report) {
+    fill(quality, ...judging ? [el("h2", {}, "How good it is"), el("p", {}, "Judging each example by the others …")] : [ el("h2", {}, "How it works"), el("p", {}, "Name what matters to you, and give about five sentences that mention it, in the words of your reviews. Sentences that mention several aspects help, too.")]);
+    return;
+  }
   const [low, high] = report.f1_interval;
   fill(quality,
-    el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)} `), `(${low.toFixed(2)} to ${high.toFixed(2)}): each of ${report.n_examples} examples judged without itself, a cautious estimate.`),
-    report.confusions.length ? el("p", {}, "Confusable: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples})`).join("; "), ".") : null,
-    report.suspects.length ? el("p", {}, `${report.suspects.length} ${report.suspects.length === 1 ? "example looks" : "examples look"} wrong; marked below.`) : null);
+    el("h2", {}, "How good it is"),
+    el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)}`), ` (${low.toFixed(2)} to ${high.toFixed(2)}; 1 is perfect). Each of the ${report.n_examples} examples was judged by the others: a cautious estimate.`),
+    report.confusions.length ? el("p", {}, "Easily confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
+    report.suspects.length ? el("p", {}, `${report.suspects.length} ${report.suspects.length === 1 ? "example looks" : "examples look"} like another aspect. Check what is marked below.`) : null);
 }
 
 export function draw() {
   if (!box.childElementCount) {
-    box.append(el("h1", {}, "Aspects"), quality,
-      el("form", { className: "card new", onsubmit: (event) => { event.preventDefault(); add(); } }, el("h2", {}, "New aspect"), name, texts, el("button", { className: "main", type: "submit" }, "Add")), list);
+    box.append(el("h1", {}, "Aspects"), el("div", { className: "cards two" },
+      el("form", { className: "card new", onsubmit: (event) => { event.preventDefault(); add(); } }, el("h2", {}, "New aspect"),
+        el("label", { htmlFor: "new-name" }, "Name, such as parking"), name, el("label", { htmlFor: "new-examples" }, "Examples, one a line"), texts,
+        el("button", { className: "main", type: "submit" }, "Add")), quality), list);
   }
-  const held = document.activeElement?.id;
   drawQuality();
-  list.replaceChildren(...aspects().map(card));
-  if (held?.startsWith("more-")) byId(held)?.focus();
+  fill(list, ...aspects().map(card));
 }
 
 export function setVisible(now) {

@@ -13,7 +13,15 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
-export const fill = (node, ...children) => node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+// Other children for a node; the control that has the focus keeps it, if there is one with the same id again.
+export function fill(node, ...children) {
+  const held = node.contains(document.activeElement) ? document.activeElement.id : "";
+  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  if (held) byId(held)?.focus({ preventScroll: true });
+}
+
+// Where there is nothing to show yet: why, and the view in which that can be changed.
+export const nothing = (why, view, label) => el("div", { className: "empty" }, el("p", {}, why), el("a", { className: "button", href: `#${view}` }, label));
 
 export function svg(tag, props = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -34,7 +42,7 @@ export function say(message, bad = false) {
   if (message) hide = setTimeout(() => { box.hidden = true; }, bad ? 12000 : 4000);
 }
 
-export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
 export const number = (count) => count.toLocaleString("en");
 
 export function save(blob, name) {

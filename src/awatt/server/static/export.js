@@ -1,6 +1,6 @@
 // Files out, and the code that does the same.
 
-import { byId, el, say } from "./dom.js";
+import { byId, el, nothing, say } from "./dom.js";
 import { aspects, onChange, state } from "./state.js";
 
 const box = byId("view-export");
@@ -16,18 +16,22 @@ function threshold() {
 }
 
 function code(title, content) {
-  return el("div", { className: "card" }, el("h2", {}, title), el("pre", { tabIndex: 0 }, content),
+  return el("div", { className: "card" }, el("h3", {}, title), el("pre", { tabIndex: 0, role: "region", "aria-label": title }, content),
     el("button", { onclick: async () => { try { await navigator.clipboard.writeText(content); say("Copied."); } catch { say("Select the text and copy it."); } } }, "Copy"));
 }
 
 export function draw() {
   const cut = threshold();
+  if (!aspects().length) {
+    box.replaceChildren(el("h1", {}, "Export"), nothing("There is nothing to export yet: no aspect has been defined.", "aspects", "Add aspects"));
+    return;
+  }
   box.replaceChildren(el("h1", {}, "Export"),
     el("div", { className: "cards" },
       el("div", { className: "card" }, el("h2", {}, "Results"), el("ul", { className: "plain" },
-        link("results.csv", "CSV", "for spreadsheets; cells that look like formulas get a quote"), link("results.jsonl", "JSONL", "a sentence a line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
-        el("p", { className: "hint" }, "Every sentence with its aspects at the thresholds of now, every score, and the columns of your file. What you said counts before what was detected.")),
-      el("div", { className: "card" }, el("h2", {}, "What it learned from"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "with your corrections"), link("detector.zip", "Detector", "a folder with the model, works offline")))),
+        link("results.csv", "CSV", "for spreadsheets; a cell that looks like a formula gets a quote"), link("results.jsonl", "JSONL", "a sentence a line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
+        el("p", { className: "hint" }, "Every sentence with its aspects at the present thresholds, every score, and the columns of your file. Your labels count before what was detected.")),
+      el("div", { className: "card" }, el("h2", {}, "What it learned from"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "with your labels"), link("detector.zip", "Detector", "a folder with the model, works offline")))),
     el("h2", {}, "The same without this page"),
     el("div", { className: "cards" },
       code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${cut.python})\nprint(detector.detect("The soup was cold."))`),

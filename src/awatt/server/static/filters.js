@@ -1,15 +1,16 @@
 // Beside the table: search, filters and thresholds, which work on the scores that the page has already.
 
 import * as api from "./api.js";
-import { byId, el, fill, number, percent } from "./dom.js";
+import { byId, el, fill, nothing, number, percent } from "./dom.js";
 import { act, aspects, changed, colour, common, onChange, recount, state } from "./state.js";
 import { labelNext } from "./table.js";
 
 const box = byId("filters");
 let opened = !matchMedia("(max-width: 760px)").matches;
+const next = el("button", { className: "main next", id: "next", onclick: labelNext }, "Label next ", el("kbd", {}, "N"));
 const search = el("input", { type: "search", id: "search", placeholder: "Search ( / )", "aria-label": "Search the sentences", oninput: () => set({ text: search.value, only: null }) });
 const body = el("div", {});
-box.append(search, body);
+box.append(el("div", { className: "find" }, search, next), body);
 
 export function set(change) {
   state.filter = { ...state.filter, ...change };
@@ -18,17 +19,17 @@ export function set(change) {
   changed();
 }
 
-const pick = (kind, label, count) => el("button", { className: "pick", "aria-pressed": String(state.filter.kind === kind && !state.filter.aspect && !state.filter.only),
+const pick = (kind, label, count) => el("button", { className: "pick", id: `pick-${kind}`, "aria-pressed": String(state.filter.kind === kind && !state.filter.aspect && !state.filter.only),
   onclick: () => set({ kind, aspect: null, only: null }) }, el("span", { className: "name" }, label), el("span", { className: "count" }, number(count)));
 
-function slider(label, value, own, preview, store) {
+function slider(id, label, reset, value, own, preview, store) {
   const shown = el("output", {}, value.toFixed(2));
-  const input = el("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
+  const input = el("input", { type: "range", id: `threshold-${id}`, min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
     oninput: () => { shown.textContent = Number(input.value).toFixed(2); preview(Number(input.value)); recount(); counts(); changed("threshold"); },
     onchange: () => act(store(Number(input.value))) });
   input.value = value;
   return el("span", { className: "slider" }, input, shown,
-    el("button", { className: "reset", title: "Back to the common threshold", "aria-label": `Reset ${label}`, disabled: !own, onclick: () => act(store(null)) }, "↺"));
+    el("button", { className: "reset", id: `reset-${id}`, title: reset, "aria-label": `Reset: ${label}`, disabled: !own, onclick: () => { act(store(null)); input.focus(); } }, "↺"));
 }
 
 function counts() {
@@ -40,20 +41,20 @@ function draw() {
   if (!state.project) return;
   const total = Math.max(1, state.texts.length);
   if (search.value !== state.filter.text) search.value = state.filter.text;
+  next.disabled = !aspects().length || !state.texts.length;
   fill(body,
-    el("button", { className: "main next", onclick: labelNext, disabled: !aspects().length }, "Label next ", el("kbd", {}, "N")),
     el("div", { className: "picks" },
-      pick("all", "All", state.texts.length), pick("none", "None found", state.none), pick("uncertain", "Uncertain", state.unsure), pick("said", "Said by you", state.said),
-      state.filter.only ? el("button", { className: "pick", "aria-pressed": "true" }, el("span", { className: "name" }, "To label"), el("span", { className: "count" }, number(state.filter.only.size))) : null),
+      pick("all", "All", state.texts.length), pick("none", "None found", state.none), pick("uncertain", "Uncertain", state.unsure), pick("said", "Labelled", state.said),
+      state.filter.only ? el("button", { className: "pick", id: "pick-only", "aria-pressed": "true", onclick: () => { set({ only: null }); byId("pick-all").focus(); } }, el("span", { className: "name" }, "To label"), el("span", { className: "count" }, number(state.filter.only.size))) : null),
     el("details", { open: opened, ontoggle: (event) => { opened = event.target.open; } }, el("summary", {}, "Thresholds and aspects"),
-    el("h2", {}, "Threshold of all"),
-    slider("Threshold of all aspects", common(), state.project.threshold !== null, (v) => { state.project.threshold = v; }, (v) => api.patch("/v1/project/settings", { threshold: v })),
-    el("h2", {}, "Aspects"),
+    el("h2", {}, "Threshold for all aspects"),
+    slider("all", "Threshold for all aspects", "Back to the model's own", common(), state.project.threshold !== null, (v) => { state.project.threshold = v; }, (v) => api.patch("/v1/project/settings", { threshold: v })),
+    aspects().length ? el("h2", {}, "Aspects") : null,
     ...aspects().map((aspect, i) => el("div", { className: "aspect", colour: colour(i) },
-      el("button", { className: "pick", "aria-pressed": String(state.filter.aspect === aspect.id), onclick: () => set({ aspect: state.filter.aspect === aspect.id ? null : aspect.id, kind: "all", only: null }) },
+      el("button", { className: "pick", id: `pick-${aspect.id}`, title: aspect.name, "aria-pressed": String(state.filter.aspect === aspect.id), onclick: () => set({ aspect: state.filter.aspect === aspect.id ? null : aspect.id, kind: "all", only: null }) },
         el("i", { className: "dot" }), el("span", { className: "name" }, aspect.name), el("span", { className: "count", id: `count-${aspect.id}` }, `${number(state.counts[i])} · ${percent(state.counts[i] / total)}`)),
-      slider(`Threshold of ${aspect.name}`, aspect.threshold ?? common(), aspect.threshold !== null, (v) => { aspect.threshold = v; }, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v })))),
-    !aspects().length ? el("p", { className: "hint" }, "Add aspects with a few example sentences each, in the tab Aspects.") : null));
+      slider(aspect.id, `Threshold of ${aspect.name}`, "Back to the threshold for all", aspect.threshold ?? common(), aspect.threshold !== null, (v) => { aspect.threshold = v; }, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v })))),
+    !aspects().length ? nothing("There are no aspects yet.", "aspects", "Add aspects") : null));
 }
 
 onChange((what) => { if (what === "all") draw(); });

@@ -1,7 +1,7 @@
 // Pictures of everything that was found, each of which can be saved.
 
 import * as api from "./api.js";
-import { byId, el, number, percent, save, say, svg } from "./dom.js";
+import { byId, el, fill, nothing, number, percent, save, say, svg } from "./dom.js";
 import { NONE, aspects, colour, found, onChange, state } from "./state.js";
 import { show } from "./app.js";
 import { choose } from "./table.js";
@@ -13,40 +13,47 @@ let visible = false, places = null, placed = "";
 const ink = () => getComputedStyle(document.body).color;
 const paper = () => getComputedStyle(document.querySelector("header")).backgroundColor;
 const text = (x, y, content, props = {}) => svg("text", { x, y, "font-size": 13, "font-family": "system-ui, sans-serif", fill: ink(), ...props }, document.createTextNode(content));
+const narrow = matchMedia("(max-width: 760px)");
+// Room for the names on the left; SVG does not measure text before it is shown, and 13 px letters are about 7.3 wide.
+const room = (names) => Math.min(narrow.matches ? 100 : 150, 16 + 7.3 * Math.max(...names.map((name) => name.length)));
 const short = (name, most = 18) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
 function bars() {
   const total = Math.max(1, state.texts.length);
   const list = [...aspects().map((a, i) => ({ id: a.id, name: a.name, count: state.counts[i], fill: colour(i) }))].sort((a, b) => b.count - a.count);
   list.push({ id: null, name: "none", count: state.none, fill: NONE });
-  const most = Math.max(1, ...list.map((each) => each.count)), tall = 30;
-  return svg("svg", { viewBox: `0 0 560 ${list.length * tall + 6}`, role: "img", "aria-label": `Sentences by aspect: ${list.map((e) => `${e.name} ${e.count}`).join(", ")}` },
+  const most = Math.max(1, ...list.map((each) => each.count)), tall = 30, wide = narrow.matches ? 340 : 560, left = room(list.map((each) => each.name)), long = wide - left - 100;
+  return svg("svg", { viewBox: `0 0 ${wide} ${list.length * tall + 6}`, width: wide, role: "img", "aria-label": `Sentences by aspect: ${list.map((e) => `${e.name} ${e.count}`).join(", ")}` },
     ...list.flatMap((each, i) => [
-      text(0, i * tall + 20, short(each.name)),
-      svg("rect", { x: 140, y: i * tall + 6, width: Math.max(1, 300 * each.count / most), height: 20, rx: 4, fill: each.fill }),
-      text(150 + 300 * each.count / most, i * tall + 20, `${number(each.count)} · ${percent(each.count / total)}`)]));
+      text(0, i * tall + 20, short(each.name, left / 7.3 - 1)),
+      svg("rect", { x: left, y: i * tall + 6, width: Math.max(1, long * each.count / most), height: 20, rx: 4, fill: each.fill }),
+      text(left + 10 + long * each.count / most, i * tall + 20, `${number(each.count)} · ${percent(each.count / total)}`)]));
 }
 
 function matrix() {
-  const all = aspects(), n = all.length, size = Math.min(44, 330 / Math.max(1, n)), most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
+  const all = aspects(), n = all.length, wide = narrow.matches ? 340 : 560, left = room(all.map((a) => a.name));
+  const size = Math.min(44, (wide - left - 50) / n), across = left + n * size + 50, most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
   const cells = [];
   all.forEach((a, i) => {
-    cells.push(text(130, i * size + size / 2 + 108, short(a.name, 16), { "text-anchor": "end" }));
-    cells.push(text(0, 0, short(a.name, 12), { transform: `translate(${146 + i * size + size / 2} 96) rotate(-45)` }));
+    cells.push(text(left - 10, i * size + size / 2 + 78, short(a.name, left / 7.3 - 1), { "text-anchor": "end" }));
+    cells.push(text(0, 0, short(a.name, 10), { transform: `translate(${left + 2 + i * size + size / 2} 66) rotate(-45)` }));
     all.forEach((b, j) => {
       const count = state.pairs[i][j], share = i === j ? 0 : count / most;
-      cells.push(svg("rect", { x: 140 + j * size, y: 104 + i * size, width: size - 2, height: size - 2, rx: 4, fill: "#4e79a7", "fill-opacity": i === j ? 0.05 : 0.08 + 0.8 * share }));
-      if (size >= 26) cells.push(text(140 + j * size + size / 2 - 1, 104 + i * size + size / 2 + 4, i === j ? "·" : String(count), { "text-anchor": "middle", "font-size": 12, fill: share > 0.55 ? "#fff" : ink() }));
+      cells.push(svg("rect", { x: left + j * size, y: 74 + i * size, width: size - 2, height: size - 2, rx: 4, fill: "#4e79a7", "fill-opacity": i === j ? 0.05 : 0.08 + 0.5 * share }));
+      if (size >= 26) cells.push(text(left + j * size + size / 2 - 1, 74 + i * size + size / 2 + 4, i === j ? "·" : String(count), { "text-anchor": "middle", "font-size": 12 }));
     });
   });
-  return svg("svg", { viewBox: `0 0 560 ${110 + n * size}`, role: "img", "aria-label": "How many sentences mention two aspects together" }, ...cells);
+  const pairs = all.flatMap((a, i) => all.slice(i + 1).map((b, j) => [state.pairs[i][i + 1 + j], `${a.name} and ${b.name}`])).filter(([count]) => count);
+  const spoken = pairs.sort(([a], [b]) => b - a).slice(0, 10).map(([count, names]) => `${names} ${count}`).join(", ") || "none";
+  return svg("svg", { viewBox: `0 0 ${across} ${80 + n * size}`, width: across, role: "img", "aria-label": `Sentences that mention two aspects: ${spoken}` }, ...cells);
 }
 
-const canvas = el("canvas", { width: 1120, height: 760, role: "img", "aria-label": "A map of the sentences: near ones speak of the same" });
-const point = (row) => [560 + places[2 * row] * 530, 380 - places[2 * row + 1] * 350];
+const canvas = el("canvas", { role: "img", "aria-label": "A map of the sentences: near ones speak of the same. All of them are in the view Sentences." });
+const point = (row) => [canvas.width * (0.5 + 0.47 * places[2 * row]), canvas.height * (0.5 - 0.46 * places[2 * row + 1])];
 
 function drawMap() {
   const pen = canvas.getContext("2d"), all = aspects();
+  [canvas.width, canvas.height] = narrow.matches ? [680, 680] : [1120, 640];
   pen.fillStyle = paper();
   pen.fillRect(0, 0, canvas.width, canvas.height);
   if (!places) return;
@@ -98,13 +105,15 @@ async function loadMap() {
 }
 
 export function draw() {
+  const why = state.texts.length ? ["There are no aspects yet.", "aspects", "Add aspects"] : ["There is nothing to show yet: no reviews are loaded.", "start", "Load reviews"];
+  if (!state.texts.length || !aspects().length) { fill(box, el("h1", {}, "Overview"), nothing(...why)); return; }
   const counts = bars(), together = matrix();
   const legend = el("p", { className: "legend" }, ...aspects().map((a, i) => el("span", { className: "chip", colour: colour(i) }, a.name)), el("span", { className: "chip none" }, "none"));
-  box.replaceChildren(el("h1", {}, "Overview"),
+  fill(box, el("h1", {}, "Overview"),
     el("p", { className: "lead" }, `${number(state.texts.length)} sentences; something was found in ${percent(1 - state.none / Math.max(1, state.texts.length))}.`),
     el("div", { className: "cards two" },
-      el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
-      el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
+      el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { id: "save-aspects", onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
+      el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { id: "save-together", onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
       el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, canvas, tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
   drawMap();
 }
@@ -115,3 +124,6 @@ export function setVisible(now) {
 }
 
 onChange((what) => { if (visible && what === "all") { draw(); loadMap(); } });
+const redraw = () => { if (visible && state.project) draw(); };
+narrow.addEventListener("change", redraw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw); // the pictures hold the colours of the page

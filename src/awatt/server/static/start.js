@@ -11,16 +11,18 @@ const MARK = { csv: "csv", tsv: "tsv", jsonl: "jsonl", ndjson: "jsonl", parquet:
 const paste = el("textarea", { rows: 7, id: "paste", placeholder: "One review a line.\nThe soup was cold, but the waiter was lovely.", "aria-label": "Reviews, one a line" });
 const split = el("input", { type: "checkbox", checked: true });
 const choice = el("div", { className: "choice" });
-const file = el("input", { type: "file", id: "file", accept: ".csv,.tsv,.jsonl,.ndjson,.parquet,.txt,.gz", onchange: () => file.files[0] && look(file.files[0]) });
+const file = el("input", { type: "file", id: "file", "aria-label": "A file with reviews", accept: ".csv,.tsv,.jsonl,.ndjson,.parquet,.txt,.gz", onchange: () => file.files[0] && look(file.files[0]) });
 
 async function load(body, format, column = "text") {
   try {
+    const before = state.texts.length;
     say("Reading …");
     const query = new URLSearchParams({ format, column, split: split.checked });
     const done = await api.upload(`/v1/project/reviews?${query}`, body);
     await reload();
-    say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
+    say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${before ? " Undo brings the earlier ones back." : ""}${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
     choice.replaceChildren();
+    paste.value = file.value = "";
     show(state.project.aspects.length ? "sentences" : "aspects");
   } catch (error) {
     say(error.message, true);
@@ -41,7 +43,7 @@ async function look(chosen) {
     select.value = columns.includes("text") ? "text" : [...columns].sort((a, b) => size(b) - size(a))[0];
     choice.replaceChildren(
       el("label", {}, "Column with the text ", select), " ", el("button", { className: "main", onclick: () => load(chosen, kind, select.value) }, "Load"),
-      el("div", { className: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", {}, name)))),
+      el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "The first rows of the file" }, el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, ...rows.map((row) => el("tr", {}, ...columns.map((name) => el("td", {}, row[name] ?? ""))))))));
   } catch (error) {
     say(error.message, true);
@@ -49,12 +51,14 @@ async function look(chosen) {
 }
 
 async function sample(domain) {
-  if (state.project.aspects.length && !confirm("The sample replaces the reviews, aspects and examples of this project. Go on?")) return;
-  if (await act(api.post("/v1/project/sample", { domain }))) show("sentences");
+  const before = state.texts.length || state.project.aspects.length;
+  if (!await act(api.post("/v1/project/sample", { domain }))) return;
+  show("sentences");
+  if (before) say("The sample is loaded. Undo brings back what was here.");
 }
 
 async function clear() {
-  if (confirm("Remove all reviews, aspects, examples and corrections of this project? This cannot be undone.")) await act(api.remove("/v1/project"));
+  if (await act(api.remove("/v1/project"))) say("The project is empty. Undo brings back what was here.");
 }
 
 export function draw() {
@@ -63,10 +67,11 @@ export function draw() {
     el("h1", {}, "What do your reviews talk about?"),
     el("p", { className: "lead" }, "Name what matters to you and give about five sentences for each. You see at once which sentences mention it, and which words decided."),
     el("div", { className: "cards" },
-      el("div", { className: "card" }, el("h2", {}, "Try the sample"), el("p", {}, "Sentences with aspects and examples, ready to look at."),
-        el("div", { className: "buttons" }, ...["restaurant", "hotel", "laptop"].map((domain, i) => el("button", { className: i ? "" : "main", id: `sample-${domain}`, onclick: () => sample(domain) }, domain)))),
-      el("div", { className: "card" }, el("h2", {}, "Open a file"), el("p", {}, "CSV, TSV, JSONL, Parquet or text, also gzipped. It stays on this machine."), file, choice),
-      el("div", { className: "card" }, el("h2", {}, "Paste"), paste, el("div", { className: "buttons" }, el("button", { className: "main", onclick: () => paste.value.trim() ? load(new Blob([paste.value]), "txt") : paste.focus() }, "Load")))),
-    el("p", {}, el("label", {}, split, " Split reviews into sentences")),
-    el("p", { className: "hint" }, "New reviews replace the loaded ones; aspects and examples stay. ", el("button", { className: "link", onclick: clear }, "Start over")));
+      el("div", { className: "card" }, el("h2", {}, "Try a sample"), el("p", {}, "Sentences with aspects and examples, ready to look at."),
+        el("div", { className: "buttons" }, ...["restaurant", "hotel", "laptop"].map((domain, i) => el("button", { className: i ? "" : "main", id: `sample-${domain}`, onclick: () => sample(domain) }, domain[0].toUpperCase() + domain.slice(1))))),
+      el("div", { className: "card" }, el("h2", {}, "Open a file"), el("p", {}, "CSV, TSV, JSONL, Parquet or text, also gzipped. It goes to your own awatt serve and nowhere else."), file, choice),
+      el("div", { className: "card" }, el("h2", {}, "Paste reviews"), paste, el("div", { className: "buttons" }, el("button", { className: "main", onclick: () => paste.value.trim() ? load(new Blob([paste.value]), "txt") : paste.focus() }, "Load")))),
+    el("div", { className: "below" }, el("label", {}, split, " Split reviews of a file or of pasted text into sentences"),
+      el("p", { className: "hint" }, "New reviews replace the loaded ones; aspects and examples stay. A sample replaces everything. Both can be undone."),
+      el("button", { id: "start-over", onclick: clear }, "Start over with an empty project")));
 }

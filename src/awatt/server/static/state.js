@@ -11,6 +11,7 @@ export const state = {
   project: null, ids: [], review: [], texts: [], place: new Map(), reviews: -1,
   scores: new Float32Array(), scored: [], learned: -1, judged: new Map(), words: new Map(),
   filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: 0,
+  marks: new Int32Array(), moved: null, // what was found in each sentence, and how many the last detection changed
 };
 
 let asked = new Set(), timer = null; // sentences whose words are wanted
@@ -35,13 +36,17 @@ export function found(row) {
   return aspects().filter((aspect) => (said ? said.has(aspect.id) : score(row, aspect) >= cut(aspect)));
 }
 
-const logit = (p) => Math.log(Math.min(Math.max(p, 1e-6), 1 - 1e-6) / (1 - Math.min(Math.max(p, 1e-6), 1 - 1e-6)));
-export const uncertain = (row) => !saidOf(row) && aspects().some((a) => Math.abs(logit(score(row, a)) - logit(cut(a))) < 0.7);
+// Scores that are within 0.7 of the threshold on the logistic scale: between these two the model is uncertain.
+function near(threshold) {
+  const middle = Math.log(threshold / Math.max(1 - threshold, 1e-12)), at = (place) => 1 / (1 + Math.exp(-place));
+  return [at(middle - 0.7), at(middle + 0.7)];
+}
 
 // One pass over all sentences: counts, pairs, and which rows the filter lets through.
 export function recount() {
   const all = aspects(), width = state.scored.length, cuts = all.map(cut), columns = all.map((a) => state.scored.indexOf(a.id));
-  const place = new Map(all.map((a, i) => [a.id, i]));
+  const place = new Map(all.map((a, i) => [a.id, i])), [low, high] = [cuts.map((c) => near(c)[0]), cuts.map((c) => near(c)[1])];
+  const marks = new Int32Array(state.texts.length);
   const counts = new Array(all.length).fill(0), pairs = all.map(() => new Array(all.length).fill(0));
   const { aspect, kind, only } = state.filter, text = state.filter.text.trim().toLowerCase();
   const wanted = aspect === null ? -1 : place.get(aspect) ?? -1;
@@ -50,33 +55,35 @@ export function recount() {
   for (let row = 0; row < state.texts.length; row++) {
     hits.length = 0;
     const judged = state.judged.get(state.texts[row]);
-    let near = false;
+    let unclear = false;
     for (let i = 0; i < all.length; i++) {
       const value = columns[i] < 0 ? 0 : state.scores[row * width + columns[i]];
       if (judged ? judged.has(all[i].id) : value >= cuts[i]) hits.push(i);
-      if (!judged && Math.abs(logit(value) - logit(cuts[i])) < 0.7) near = true;
+      if (!judged && value > low[i] && value < high[i]) unclear = true;
     }
-    for (const i of hits) { counts[i]++; for (const j of hits) pairs[i][j]++; }
+    for (const i of hits) { counts[i]++; marks[row] += Math.imul(all[i].id, 0x9e3779b1); for (const j of hits) pairs[i][j]++; }
     if (!hits.length) none++;
-    if (near) unsure++;
+    if (unclear) unsure++;
     if (judged) said++;
     if (only ? !only.has(state.ids[row]) : false) continue;
     if (wanted >= 0 && !hits.includes(wanted)) continue;
     if (kind === "none" && hits.length) continue;
-    if (kind === "uncertain" && !near) continue;
+    if (kind === "uncertain" && !unclear) continue;
     if (kind === "said" && !judged) continue;
     if (text && !state.texts[row].toLowerCase().includes(text)) continue;
     rows.push(row);
   }
   if (only) { const order = [...only]; rows.sort((a, b) => order.indexOf(state.ids[a]) - order.indexOf(state.ids[b])); }
-  Object.assign(state, { rows, counts, pairs, none, unsure, said });
+  Object.assign(state, { rows, counts, pairs, none, unsure, said, marks });
 }
 
 export async function setProject(project) {
+  if (project.revision < state.project?.revision) return; // an answer that was overtaken
   state.project = project;
+  state.moved = null;
   const names = new Set(project.aspects.map((a) => a.id));
   if (!names.has(state.filter.aspect)) state.filter.aspect = null;
-  state.judged = new Map(project.examples.map((e) => [e.text, new Set(e.aspects)]));
+  state.judged = new Map([...project.examples.map((e) => [e.text, new Set(e.aspects)]), ...pending]);
   recount();
   changed();
   if (project.reviews !== state.reviews) await loadSentences();
@@ -106,7 +113,10 @@ async function loadScores() {
   } finally {
     state.busy--;
   }
+  const before = state.marks, again = state.detected === state.reviews;
   recount();
+  if (again) state.moved = state.marks.reduce((sum, mark, row) => sum + (mark !== before[row]), 0);
+  state.detected = state.reviews;
   changed();
 }
 
@@ -117,11 +127,28 @@ export async function act(request) {
     return true;
   } catch (error) {
     say(error.message, true);
+    if (error.status === 404 || error.status === 409) await reload(); // somebody else was faster: show what they did
     return false;
   }
 }
 
 export const reload = () => act(api.get("/v1/project"));
+
+// Labels are shown at once and sent one after the other, so that quick keys build on each other.
+const pending = new Map();
+let sent = Promise.resolve();
+
+export function label(row, ids) {
+  const text = state.texts[row], mine = new Set(ids), seen = saidOf(row);
+  const body = { aspects: ids, seen: seen ? [...seen] : null }, id = state.ids[row];
+  pending.set(text, mine);
+  state.judged.set(text, mine);
+  recount();
+  changed();
+  const done = () => { if (pending.get(text) === mine) pending.delete(text); };
+  sent = sent.then(async () => { if (!await act(api.put(`/v1/project/sentences/${id}`, body).finally(done))) await setProject(state.project); });
+  return sent;
+}
 
 export function wantWords(row) {
   const id = state.ids[row];

@@ -1,19 +1,19 @@
 // The sentences: only the rows in sight exist, so that 100,000 scroll like 100.
 
 import * as api from "./api.js";
-import { byId, el, fill, say } from "./dom.js";
+import { byId, el, fill, nothing, say } from "./dom.js";
 import { marked, spans } from "./marked.js";
-import { act, aspects, colour, cut, found, onChange, recount, changed, saidOf, score, state } from "./state.js";
+import { act, aspects, colour, cut, found, label, onChange, recount, changed, saidOf, score, state } from "./state.js";
 
 const table = byId("table"), rows = byId("rows"), detail = byId("detail");
-const height = () => (matchMedia("(max-width: 760px)").matches ? 112 : 60);
+const height = () => (matchMedia("(max-width: 760px)").matches ? 88 : 60);
 let drawn = false;
 
 function chips(row) {
   const all = aspects(), here = found(row);
   if (!all.length) return [];
   if (!here.length) return [el("span", { className: "chip none" }, "none")];
-  return here.map((a) => el("span", { className: "chip", colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
+  return here.map((a) => el("span", { className: "chip", title: a.name, colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
 }
 
 function line(row, place) {
@@ -21,7 +21,7 @@ function line(row, place) {
   const node = el("div", { className: `row${chosen ? " chosen" : ""}${said ? " said" : ""}`, role: "option", id: `row-${row}`,
     "aria-selected": String(chosen), "aria-posinset": place + 1, "aria-setsize": state.rows.length, onclick: () => choose(row) },
     el("div", { className: "text" }, ...marked(row)),
-    el("div", { className: "chips" }, said && el("span", { className: "person", title: "You said so" }, "✓"), ...chips(row)));
+    el("div", { className: "chips" }, said && el("span", { className: "person", title: "Labelled by you" }, "✓", el("span", { className: "spoken" }, " labelled by you: ")), ...chips(row)));
   node.style.setProperty("transform", `translateY(${place * height()}px)`);
   return node;
 }
@@ -34,7 +34,10 @@ export function draw() {
   const shown = [];
   for (let place = first; place < last; place++) shown.push(line(state.rows[place], place));
   rows.replaceChildren(...shown);
-  if (!state.rows.length) rows.append(el("p", { className: "empty" }, state.texts.length ? "No sentence fits the filter." : "No reviews are loaded."));
+  const empty = byId("nothing");
+  empty.hidden = state.rows.length > 0;
+  if (!state.texts.length) fill(empty, nothing("No reviews are loaded yet.", "start", "Load reviews"));
+  else if (!state.rows.length) fill(empty, el("p", { className: "empty" }, "No sentence fits the filter."));
   const there = state.chosen !== null && byId(`row-${state.chosen}`);
   if (there) table.setAttribute("aria-activedescendant", `row-${state.chosen}`);
   else table.removeAttribute("aria-activedescendant");
@@ -62,21 +65,17 @@ function move(by) {
 }
 
 // A corrected sentence says exactly what is shown: the first change takes over everything else that was found.
-export function judge(row, ids) {
-  return act(api.put(`/v1/project/sentences/${state.ids[row]}`, { aspects: ids }));
-}
-
 function toggle(aspect) {
   if (state.chosen === null || !aspect) return;
   const ids = found(state.chosen).map((a) => a.id);
-  judge(state.chosen, ids.includes(aspect.id) ? ids.filter((id) => id !== aspect.id) : [...ids, aspect.id]);
+  label(state.chosen, ids.includes(aspect.id) ? ids.filter((id) => id !== aspect.id) : [...ids, aspect.id]);
 }
 
 async function accept(ids) {
   const row = state.chosen;
   if (row === null) return;
   const place = state.rows.indexOf(row), next = state.rows[place + 1];
-  const done = judge(row, ids ?? found(row).map((a) => a.id));
+  const done = label(row, ids ?? found(row).map((a) => a.id));
   if (next !== undefined) choose(next);
   await done;
 }
@@ -99,7 +98,7 @@ export async function labelNext() {
 export function drawDetail() {
   const row = state.chosen;
   if (row === null || row >= state.texts.length) {
-    detail.replaceChildren(el("p", { className: "hint" }, "Choose a sentence to see why, and to correct it."));
+    fill(detail, el("p", { className: "hint" }, state.texts.length ? "Choose a sentence to see why, and to correct it." : "Here you will see which words decided, and correct what is wrong."));
     return;
   }
   const here = new Set(found(row).map((a) => a.id)), said = saidOf(row), words = spans(row);
@@ -108,20 +107,20 @@ export function drawDetail() {
     bar.firstChild.style.setProperty("width", `${100 * value}%`);
     bar.lastChild.style.setProperty("left", `${100 * Math.min(1, cut(aspect))}%`);
     const own = words.flatMap((s) => s.marks.filter((m) => m.aspect === aspect).map((m) => `${state.texts[row].slice(s.start, s.end)} ${m.weight.toFixed(2)}`));
-    return el("button", { className: "verdict", colour: colour(column), "aria-pressed": String(here.has(aspect.id)), onclick: () => toggle(aspect),
+    return el("button", { className: "verdict", id: `verdict-${aspect.id}`, colour: colour(column), "aria-pressed": String(here.has(aspect.id)), onclick: () => toggle(aspect),
       "aria-label": `${aspect.name}, score ${value.toFixed(2)}, ${here.has(aspect.id) ? "mentioned" : "not mentioned"}` },
-      el("kbd", {}, column < 9 ? String(column + 1) : ""), el("span", { className: "name" }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
+      el("kbd", {}, column < 9 ? String(column + 1) : ""), el("span", { className: "name", title: aspect.name }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
       own.length ? el("span", { className: "words" }, own.join(" · ")) : null);
   });
   fill(detail,
     el("p", { className: "full" }, ...marked(row)),
-    el("p", { className: "hint" }, said ? "You said what it mentions." : `Detected; review ${state.review[row]}.`),
-    el("div", { className: "verdicts" }, ...list),
+    el("p", { className: "hint" }, `${said ? "Labelled by you" : "Detected"} · review ${state.review[row]}`),
+    list.length ? el("div", { className: "verdicts" }, ...list) : nothing("There are no aspects yet.", "aspects", "Add aspects"),
     el("div", { className: "buttons" },
-      el("button", { className: "main", onclick: () => accept() }, "Accept ", el("kbd", {}, "Enter")),
-      el("button", { onclick: () => accept([]) }, "None ", el("kbd", {}, "0")),
-      said ? el("button", { onclick: forget }, "Take back ", el("kbd", {}, "⌫")) : null),
-    el("p", { className: "hint" }, "Words show where the model looked; they are no proof."));
+      el("button", { className: "main", id: "accept", onclick: () => accept() }, "Accept ", el("kbd", {}, "Enter")),
+      el("button", { id: "accept-none", onclick: () => accept([]) }, "None ", el("kbd", {}, "0")),
+      said ? el("button", { id: "forget", onclick: () => { forget(); table.focus(); } }, "Remove label ", el("kbd", {}, "⌫")) : null),
+    el("p", { className: "hint" }, "Coloured words show where the model looked; they are no proof."));
 }
 
 const forget = () => { if (state.chosen !== null && saidOf(state.chosen)) act(api.remove(`/v1/project/sentences/${state.ids[state.chosen]}`)); };

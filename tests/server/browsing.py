@@ -1,0 +1,56 @@
+"""``awatt serve`` as a process, and Chromium to look at it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
+
+
+class Server:
+    """``awatt serve`` as a process, and the link that it printed."""
+
+    def __init__(self, project: Path) -> None:
+        command = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
+        self.process = subprocess.Popen([*command, project], stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        self.lines = [self.process.stderr.readline() for _ in range(3)]
+        self.link = re.search(r"http://\S+", self.lines[0])[0]  # type: ignore[index]
+        self.base = self.link.partition("?")[0]
+        self.token = self.lines[1].rpartition(" ")[2].strip()
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """The status and what the JSON of the answer says."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, content, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def new_link(self) -> str:
+        return str(self.base + self.ask("POST", "v1/link")[1]["path"].lstrip("/"))
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+
+def settle(page: Any) -> None:
+    """Until the sentences are there, with what was found in them."""
+    page.wait_for_selector("#rows .row .chip")
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('sentences')")
