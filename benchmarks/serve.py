@@ -2,9 +2,9 @@
 
     python benchmarks/serve.py --clients 50 --seconds 300
 
-Starts a server of its own over a new project. Counts answers by status (503 with Retry-After is deliberate, anything
-else than 200 is a fault) and watches the server's memory. The ratios compare one client with the same calls in this
-process.
+Starts a server of its own over a new project. First one client beside the same calls in this process; then the load,
+each client asking again as soon as it is answered; then more than the queue takes. Counts answers by status (503 with
+Retry-After is deliberate, anything else than 200 is a fault, and ends the benchmark) and watches the server's memory.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,11 +39,14 @@ class Client:
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for 40 ms
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-    def post(self, path: str, body: object) -> tuple[int, dict[str, object]]:
-        """The status and the answer."""
+    def post(self, path: str, body: object) -> int:
+        """The status; the answer is read to its end."""
         self.connection.request("POST", path, json.dumps(body), self.headers)
         answer = self.connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        content = json.loads(answer.read())
+        if answer.status != 200 and not (answer.status == 503 and answer.headers["Retry-After"]):
+            raise SystemExit(f"{path} answered {answer.status}: {content}")
+        return answer.status
 
 
 def resident(pid: int) -> float:
@@ -52,8 +55,10 @@ def resident(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
-def load(base: str, token: str, texts: list[str], clients: int, seconds: float, pid: int) -> None:
-    """Every client asks again as soon as it is answered."""
+def load(
+    base: str, token: str, texts: list[str], clients: int, seconds: float, sizes: tuple[int, ...], pid: int
+) -> None:
+    """Clients with batches of these sizes. One that is refused comes again a second later."""
     counts: Counter[int] = Counter()
     latencies: list[float] = []
     memory: list[float] = []
@@ -61,25 +66,25 @@ def load(base: str, token: str, texts: list[str], clients: int, seconds: float, 
 
     def work(number: int) -> None:
         client = Client(base, token)
-        size = (1, 5, 20, 100)[number % 4]
+        batch = [texts[(number + place) % len(texts)] for place in range(sizes[number % len(sizes)])]
         while time.monotonic() < end:
             began = time.perf_counter()
-            status, _ = client.post("/v1/detect", {"texts": [texts[(number + k) % len(texts)] for k in range(size)]})
+            status = client.post("/v1/detect", {"texts": batch})
             counts[status] += 1
-            latencies.append(time.perf_counter() - began)
             if status == 503:
                 time.sleep(1)
+            else:
+                latencies.append(time.perf_counter() - began)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    while time.monotonic() < end:
-        memory.append(resident(pid))
-        time.sleep(min(1.0, seconds / 20))
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(clients) as pool:
+        futures = [pool.submit(work, number) for number in range(clients)]
+        while time.monotonic() < end:
+            memory.append(resident(pid))
+            time.sleep(min(1.0, seconds / 20))
+    for future in futures:
+        future.result()
     ranked = sorted(latencies)
-    print(f"{clients} clients, {seconds:g} s: {sum(counts.values())} answers, by status {dict(counts)}")
+    print(f"{clients} clients, batches of {sizes}, {seconds:g} s: answers by status {dict(counts)}")
     print(f"latency: median {statistics.median(ranked):.3f} s, 99 % {ranked[int(0.99 * (len(ranked) - 1))]:.3f} s")
     third = max(1, len(memory) // 3)
     print(f"memory: {max(memory[:third]):.0f} MB in the first third, {max(memory[-third:]):.0f} MB in the last")
@@ -120,7 +125,8 @@ def main() -> None:
             client = Client(base, token)
             client.post("/v1/project/sample", {"domain": "restaurant"})
             ratios(client, AspectDetector.from_examples(examples), texts, options.repeats)
-            load(base, token, texts, options.clients, options.seconds, server.pid)
+            load(base, token, texts, options.clients, options.seconds, (1, 5, 20, 100), server.pid)
+            load(base, token, texts, options.clients, options.seconds / 10, (1000,), server.pid)
         finally:
             server.terminate()
             server.wait(20)
