@@ -1,0 +1,214 @@
+"""The page for people who do not see it well, or have no mouse: axe-core's rules, and what these cannot know."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from .browsing import Server, needs_chromium, settle
+
+pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the package axe-playwright-python")
+pytestmark = needs_chromium
+
+VIEWS = ("start", "aspects", "sentences", "overview", "export")
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+#: The least contrast of each text with what is painted behind it, colours mixed as they are painted.
+CONTRAST = """() => {
+  const pen = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const light = (rgb) => rgb.map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const painted = (colours) => {
+    pen.clearRect(0, 0, 1, 1);
+    for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
+    return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const low = [];
+  let seen = 0;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement, style = getComputedStyle(node);
+    const text = walker.currentNode.textContent.trim().slice(0, 30);
+    if (!text || !node.checkVisibility() || node.closest('.spoken, .wide, :disabled, svg, option')) continue;
+    const behind = [];
+    for (let at = node; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
+    const [one, two] = [light(painted([...behind, style.color])), light(painted(behind))];
+    const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+    seen++;
+    if (ratio < 4.5) low.push(`${ratio.toFixed(2)} ${node.tagName} ${node.className} ${text}`);
+  }
+  return { low, seen };
+}"""
+
+
+def set_theme(page: Any, theme: str) -> None:
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+
+
+def violations(page: Any) -> list[str]:
+    found = axe.Axe().run(page, options=RULES).response["violations"]
+    return [f"{each['id']}: {node['html'][:150]} {node['failureSummary']}" for each in found for node in each["nodes"]]
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 400)])
+def test_every_view_keeps_the_rules(page: Any, theme: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    set_theme(page, theme)
+    page.wait_for_selector("#rows mark")
+    page.keyboard.press("0")  # so that there is a label to see
+    page.wait_for_selector("#rows .row.said")
+    for view in VIEWS:
+        page.click(f"#tab-{view}")
+        if view == "aspects":
+            page.wait_for_selector(".quality strong")
+        assert violations(page) == [], view
+        for painted in ("light", "dark"):
+            set_theme(page, painted)
+            contrast = page.evaluate(CONTRAST)
+            assert contrast["low"] == [], (view, painted)
+            assert contrast["seen"] > 10, view
+        set_theme(page, theme)
+    page.keyboard.press("?")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_empty_project_and_messages_keep_the_rules(page: Any, theme: str) -> None:
+    set_theme(page, theme)
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_selector("#message:not([hidden])")
+    for view in VIEWS:
+        page.click(f"#tab-{view}")
+        assert violations(page) == [], view
+        assert page.evaluate(CONTRAST)["low"] == [], view
+    page.click("#tab-start")
+    page.set_input_files("#file", {"name": "reviews.exe", "mimeType": "", "buffer": b"x"})
+    page.wait_for_selector("#message.bad:not([hidden])")
+    assert page.evaluate(CONTRAST)["low"] == []
+
+
+def test_headings_go_down_one_step_at_a_time(page: Any) -> None:
+    for view in VIEWS:
+        page.click(f"#tab-{view}")
+        levels = page.evaluate(
+            "[...document.querySelectorAll('h1, h2, h3, h4')].filter(h => h.checkVisibility()).map(h => +h.tagName[1])"
+        )
+        assert levels.count(1) == 1, view
+        assert levels[0] == 1, view
+        assert all(two - one <= 1 for one, two in pairwise(levels)), (view, levels)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_focus_is_seen_wherever_tab_leads(page: Any, theme: str) -> None:
+    set_theme(page, theme)
+    for view in VIEWS:
+        page.click(f"#tab-{view}")
+        reached = set()
+        for _ in range(100):
+            page.keyboard.press("Tab")
+            here = page.evaluate(
+                """() => {
+                  const node = document.activeElement;
+                  if (node === document.body) return null;
+                  const style = getComputedStyle(node.id === 'table' ? node.querySelector('.chosen') : node);
+                  const place = [...document.querySelectorAll('*')].indexOf(node), html = node.outerHTML.slice(0, 120);
+                  return { place, html, outline: style.outlineStyle, wide: parseFloat(style.outlineWidth) };
+                }"""
+            )
+            if here is None or here["place"] in reached:
+                break
+            reached.add(here["place"])
+            assert here["outline"] != "none", here
+            assert here["wide"] >= 2, here
+        assert len(reached) > 5, view
+
+
+def test_without_a_mouse_from_the_sample_to_the_export(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.new_link())
+    page.wait_for_selector("body[data-ready]")
+
+    def tab_to(selector: str, key: str = "Tab") -> None:
+        for _ in range(120):
+            if page.evaluate("s => document.activeElement.matches(s)", selector):
+                return
+            page.keyboard.press(key)
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    tab_to("[role=tab]")
+    while page.evaluate("document.activeElement.id") != "tab-start":
+        page.keyboard.press("ArrowRight")
+    tab_to("#sample-restaurant")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)
+    tab_to("#threshold-all")
+    for _ in range(3):  # the focus stays on the slider while everything around it is drawn again
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(150)
+    assert page.evaluate("document.activeElement.id") == "threshold-all"
+    assert page.input_value("#threshold-all") == "0.33"
+    tab_to("#table")
+    page.keyboard.press("ArrowDown")
+    tab_to(".verdict")
+    held = page.evaluate("document.activeElement.id")
+    page.keyboard.press("Space")
+    page.wait_for_selector("#rows .row.said")
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('detected again')")
+    assert page.evaluate("document.activeElement.id") == held
+    tab_to("[role=tab]", "Shift+Tab")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#view-export").is_visible()
+    tab_to("a[href$='results.csv']")
+    with page.expect_download() as saved:
+        page.keyboard.press("Enter")
+    assert saved.value.suggested_filename == "awatt-results.csv"
+    context.close()
+
+
+def test_detected_again_is_said_aloud(page: Any) -> None:
+    page.evaluate(
+        """() => {
+          const status = document.querySelector('[role=status]'), heard = window.heard = [];
+          const listen = new MutationObserver(() => heard.push(status.textContent));
+          listen.observe(status, { childList: true, subtree: true });
+        }"""
+    )
+    page.keyboard.press("1")
+    page.wait_for_function("() => heard.some((said) => /86 sentences · detected again, \\d+ changed/.test(said))")
+
+
+def test_the_sentences_are_a_list_of_options(page: Any) -> None:
+    page.locator("#table").focus()
+    page.keyboard.press("End")
+    page.wait_for_function("() => document.querySelector('.row.chosen')?.getAttribute('aria-posinset') === '86'")
+    assert page.get_attribute("#table", "role") == "listbox"
+    active = page.get_attribute("#table", "aria-activedescendant")
+    chosen = page.locator(f"#{active}")
+    assert chosen.get_attribute("role") == "option"
+    assert chosen.get_attribute("aria-selected") == "true"
+    assert chosen.get_attribute("aria-setsize") == "86"
+    assert page.locator("[role=option][aria-selected=true]").count() == 1
+
+
+def test_nothing_moves_for_who_asked_for_less_motion(browser: Any, server: Server) -> None:
+    moving = """[...document.querySelectorAll('*')].map((node) => getComputedStyle(node))
+      .filter((style) => parseFloat(style.transitionDuration) > 0 || style.animationName !== 'none').length"""
+    seen = {}
+    for wish in ("reduce", "no-preference"):
+        context = browser.new_context(reduced_motion=wish)
+        page = context.new_page()
+        page.goto(server.new_link())
+        page.wait_for_selector("body[data-ready]")
+        page.click("#tab-start")
+        page.click("#sample-restaurant")
+        page.wait_for_selector(".verdict .bar i")
+        seen[wish] = page.evaluate(moving)
+        context.close()
+    assert seen["reduce"] == 0
+    assert seen["no-preference"] > 0
