@@ -53,12 +53,11 @@ def sample(client: Any) -> Any:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium, without a window."""
-    from playwright.sync_api import Error, sync_playwright
-
-    with sync_playwright() as started:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
+    with playwright.sync_playwright() as started:
         try:
             opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        except Error as error:
+        except playwright.Error as error:
             pytest.skip(f"Chromium does not start here: {str(error).splitlines()[0]}")
         yield opened
         opened.close()

@@ -9,7 +9,6 @@ import pytest
 
 from .browsing import Server, needs_chromium, settle
 
-pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the package axe-playwright-python")
 pytestmark = needs_chromium
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 from pathlib import Path
@@ -11,9 +12,39 @@ import pytest
 
 from .browsing import Server, needs_chromium, settle
 
-pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
 pytestmark = needs_chromium
 SCRIPT = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=alert(1)> the soup was cold"
+
+
+PLACE = """async () => {
+  const { state } = await import('/static/state.js');
+  const canvas = document.querySelector('canvas'), pen = canvas.getContext('2d');
+  const values = new Float32Array(await (await fetch('/v1/project/map')).arrayBuffer());
+  const area = canvas.getBoundingClientRect(), colour = (x, y) => [...pen.getImageData(x, y, 1, 1).data].join();
+  const places = state.texts.map((_, row) => [0.5 + 0.47 * values[2 * row], 0.5 - 0.46 * values[2 * row + 1]]);
+  return {
+    texts: state.texts, dots: places.map(([x, y]) => [area.width * x, area.height * y]),
+    inked: places.every(([x, y]) => colour(canvas.width * x, canvas.height * y) !== colour(0, 0)),
+  };
+}"""
+REVISION = "async () => (await import('/static/state.js')).state.project.revision"
+INKED = """() => {
+  const canvas = document.querySelector('canvas');
+  const pixels = canvas?.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer;
+  return pixels && new Set(new Uint32Array(pixels)).size > 20;
+}"""
+PAINTED = """async (url) => {
+  const image = new Image();
+  image.src = url;
+  await image.decode();
+  const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
+  [canvas.width, canvas.height] = [image.width, image.height];
+  pen.drawImage(image, 0, 0);
+  const { data } = pen.getImageData(0, 0, canvas.width, canvas.height), seen = new Map();
+  const shown = (at) => `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`;
+  for (let at = 0; at < data.length; at += 4) seen.set(shown(at), (seen.get(shown(at)) ?? 0) + 1);
+  return { corner: shown(0), colours: seen.size, wide: image.width, all: [...seen.keys()] };
+}"""
 
 
 def counts(page: Any) -> list[int]:
@@ -29,11 +60,6 @@ def chosen(page: Any) -> Any:
 def test_from_the_sample_to_the_export(page: Any) -> None:
     page.wait_for_selector("#rows mark")  # words are coloured
     assert page.locator("#rows mark").first.get_attribute("title")
-    page.click("#tab-overview")
-    page.wait_for_selector("#view-overview svg")
-    with page.expect_download() as saved:
-        page.click("#save-map")
-    assert Path(saved.value.path()).stat().st_size > 5_000
     page.click("#tab-export")
     for kind, begin in (
         ("results.csv", b"review,text,aspects"),
@@ -56,6 +82,39 @@ def test_a_correction_counts_at_once_and_can_be_undone(page: Any) -> None:
     page.click("#undo")
     page.wait_for_function("() => !document.querySelector('#rows .row.said')")
     assert chosen(page).first.get_attribute("aria-pressed") == pressed
+
+
+def test_quick_keys_build_on_each_other(page: Any) -> None:
+    before = [each.get_attribute("aria-pressed") for each in chosen(page).all()]
+    revision = page.evaluate(REVISION)
+    for key in "1234":  # faster than the server answers
+        page.keyboard.press(key)
+    while page.evaluate(REVISION) < revision + 4:
+        page.wait_for_timeout(50)
+    page.reload()
+    settle(page)
+    after = [each.get_attribute("aria-pressed") for each in chosen(page).all()]
+    assert [one != two for one, two in zip(before, after, strict=True)] == [True] * 4 + [False] * 2
+
+
+def test_loading_and_starting_over_can_be_undone(page: Any) -> None:
+    before = counts(page)
+    page.click("#tab-start")
+    page.fill("#paste", "Good bread.\nWarm soup.")
+    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2 ')")
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
+    page.click("#tab-sentences")
+    assert page.inner_text("#nothing .button") == "Load reviews"
+    page.click("#undo")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2 ')")
+    page.click("#undo")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('86 ')")
+    settle(page)
+    assert counts(page) == before
+    assert page.inner_text("#message") == "Undone: load reviews."
 
 
 def test_the_threshold_works_at_once_overall_and_by_aspect(page: Any) -> None:
@@ -109,6 +168,52 @@ def test_a_new_aspect_is_found(page: Any) -> None:
     assert counts(page)[-1] == 86  # every sentence has a score of it
 
 
+def test_a_dot_of_the_map_names_its_sentence(page: Any) -> None:
+    for height in (800, 500):  # on a low screen the map is scaled
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.click("#tab-overview")
+        page.wait_for_function(INKED)
+        place = page.evaluate(PLACE)
+        assert place["inked"]  # a dot is where the page is asked below
+        for row in (0, 40, 85):
+            x, y = place["dots"][row]
+            page.locator("canvas").hover(position={"x": x, "y": y}, force=True)
+            shown = page.inner_text("#view-overview .tip")
+            assert shown.rpartition(" → ")[0] in {place["texts"][each] for each in near(place["dots"], x, y)}
+        alone = next(n for n, (x, y) in enumerate(place["dots"]) if len(near(place["dots"], x, y, 16)) == 1)
+        x, y = place["dots"][alone]
+        page.locator("canvas").hover(position={"x": x, "y": y}, force=True)
+        assert page.inner_text("#view-overview .tip").startswith(place["texts"][alone] + " → ")
+        page.locator("canvas").click(position={"x": x, "y": y}, force=True)
+        assert page.inner_text("#detail .full") == place["texts"][alone]
+
+
+def near(dots: list[list[float]], x: float, y: float, most: float = 2) -> list[int]:
+    return [n for n, (a, b) in enumerate(dots) if (a - x) ** 2 + (b - y) ** 2 <= most**2]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_saved_pictures_look_like_the_page(page: Any, theme: str) -> None:
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    page.click("#tab-overview")
+    page.wait_for_function(INKED)
+    pictures = {}
+    for name in ("aspects", "together", "map"):
+        with page.expect_download() as saved:
+            page.click(f"#save-{name}")
+        kind = "image/png" if name == "map" else "image/svg+xml"
+        content = base64.b64encode(Path(saved.value.path()).read_bytes()).decode()
+        pictures[name] = page.evaluate(PAINTED, f"data:{kind};base64,{content}")
+    paper = page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
+    for name, picture in pictures.items():
+        assert picture["corner"] == paper, name
+        assert picture["colours"] > 20, name
+        assert picture["wide"] > 300, name
+    assert ("255, 255, 255" in paper) == (theme == "light")
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    assert ink in pictures["aspects"]["all"]  # the words have the colour of the page's
+
+
 def test_a_review_is_never_html(page: Any) -> None:
     page.click("#tab-start")
     page.fill("#paste", f"{SCRIPT}\nGood bread.")
@@ -156,10 +261,30 @@ def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> No
     page.click(".choice button")
     page.wait_for_function("() => document.getElementById('status').textContent === '10,000 sentences'", timeout=60_000)
     settle(page)
-    assert page.locator("#rows .row").count() < 60
+    drawn = page.evaluate(
+        """async () => {
+          const table = document.getElementById('table'), step = () => new Promise(requestAnimationFrame), drawn = [];
+          for (let place = 0; place <= table.scrollHeight; place += table.scrollHeight / 40) {
+            table.scrollTop = place;
+            await step(); await step();  // the event, then the drawing
+            const rows = [...document.querySelectorAll('#rows .row')], area = table.getBoundingClientRect();
+            const seen = rows.map((row) => row.getBoundingClientRect()).sort((one, two) => one.top - two.top);
+            const whole = seen[0].top <= area.top && seen.at(-1).bottom >= area.bottom - 1;
+            drawn.push({ rows: rows.length, whole });
+          }
+          return drawn;
+        }"""
+    )
+    assert max(each["rows"] for each in drawn) < 60
+    assert all(each["whole"] for each in drawn)  # and no gap is seen
     page.locator("#table").focus()
     page.keyboard.press("End")
     assert "9999" in page.inner_text("#detail .full")
+    page.locator("#threshold-all").fill("0.01")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#rows .row')].every((row) => row.querySelector('.chip'))"
+    )
+    assert page.locator("#rows .row").count() < 60
 
 
 def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ export const colour = (column) => COLOURS[column] || `hsl(${(column * 137.5) % 3
 export const state = {
   project: null, ids: [], review: [], texts: [], place: new Map(), reviews: -1,
   scores: new Float32Array(), scored: [], learned: -1, judged: new Map(), words: new Map(),
-  filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: 0,
-  marks: new Int32Array(), moved: null, // what was found in each sentence, and how many the last detection changed
+  filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: false,
+  marks: new Int32Array(), moved: null, detected: -1, // what was found in each sentence, how many the last detection changed, and in which reviews
 };
 
 let asked = new Set(), timer = null; // sentences whose words are wanted
@@ -102,17 +102,24 @@ async function loadSentences() {
 }
 
 async function loadScores() {
-  state.busy++;
+  if (state.busy) return; // who asked first goes on until the scores are of now
+  state.busy = true;
   changed("busy");
+  let reviews;
   try {
-    const { values, headers } = await api.floats("/v1/project/scores");
-    state.scores = values;
-    state.learned = Number(headers.get("x-awatt-learned"));
-    state.scored = (headers.get("x-awatt-aspects") || "").split(",").filter(Boolean).map(Number);
-    state.words.clear();
+    do {
+      const { values, headers } = await api.floats("/v1/project/scores");
+      reviews = Number(headers.get("x-awatt-reviews"));
+      if (reviews !== state.reviews) continue; // of other sentences than those that are shown
+      state.scores = values;
+      state.learned = Number(headers.get("x-awatt-learned"));
+      state.scored = (headers.get("x-awatt-aspects") || "").split(",").filter(Boolean).map(Number);
+      state.words.clear();
+    } while (reviews <= state.reviews && state.learned < state.project.learned);
   } finally {
-    state.busy--;
+    state.busy = false;
   }
+  if (reviews > state.reviews) { await reload(); return; } // somebody has loaded others meanwhile
   const before = state.marks, again = state.detected === state.reviews;
   recount();
   if (again) state.moved = state.marks.reduce((sum, mark, row) => sum + (mark !== before[row]), 0);
@@ -145,9 +152,9 @@ export function label(row, ids) {
   state.judged.set(text, mine);
   recount();
   changed();
-  const done = () => { if (pending.get(text) === mine) pending.delete(text); };
-  sent = sent.then(async () => { if (!await act(api.put(`/v1/project/sentences/${id}`, body).finally(done))) await setProject(state.project); });
-  return sent;
+  const answer = sent.then(() => api.put(`/v1/project/sentences/${id}`, body)).finally(() => { if (pending.get(text) === mine) pending.delete(text); });
+  sent = answer.catch(() => {}); // said by act
+  return act(answer).then((ok) => ok || setProject(state.project));
 }
 
 export function wantWords(row) {

@@ -7,7 +7,7 @@ import { act, aspects, colour, cut, found, label, onChange, recount, changed, sa
 
 const table = byId("table"), rows = byId("rows"), detail = byId("detail");
 const height = () => (matchMedia("(max-width: 760px)").matches ? 88 : 60);
-let drawn = false;
+let drawn = false, lines = new Map(); // the rows that exist: {node, look} by sentence
 
 function chips(row) {
   const all = aspects(), here = found(row);
@@ -16,14 +16,23 @@ function chips(row) {
   return here.map((a) => el("span", { className: "chip", title: a.name, colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
 }
 
+// A row is made again only if it would look different: most of them stay while one scrolls or moves a threshold.
 function line(row, place) {
   const chosen = row === state.chosen, said = Boolean(saidOf(row));
-  const node = el("div", { className: `row${chosen ? " chosen" : ""}${said ? " said" : ""}`, role: "option", id: `row-${row}`,
-    "aria-selected": String(chosen), "aria-posinset": place + 1, "aria-setsize": state.rows.length, onclick: () => choose(row) },
+  const look = [state.reviews, state.learned, state.marks[row], chosen, said, state.words.has(state.ids[row])].join(" ");
+  const kept = lines.get(row), same = kept?.look === look;
+  const node = same ? kept.node : make(row, chosen, said);
+  node.setAttribute("aria-posinset", place + 1);
+  node.setAttribute("aria-setsize", state.rows.length);
+  node.style.setProperty("transform", `translateY(${place * height()}px)`);
+  return { node, look };
+}
+
+function make(row, chosen, said) {
+  return el("div", { className: `row${chosen ? " chosen" : ""}${said ? " said" : ""}`, role: "option", id: `row-${row}`,
+    "aria-selected": String(chosen), onclick: () => choose(row) },
     el("div", { className: "text" }, ...marked(row)),
     el("div", { className: "chips" }, said && el("span", { className: "person", title: "Labelled by you" }, "✓", el("span", { className: "spoken" }, " labelled by you: ")), ...chips(row)));
-  node.style.setProperty("transform", `translateY(${place * height()}px)`);
-  return node;
 }
 
 export function draw() {
@@ -31,9 +40,15 @@ export function draw() {
   const tall = height(), first = Math.max(0, Math.floor(table.scrollTop / tall) - 6);
   const last = Math.min(state.rows.length, Math.ceil((table.scrollTop + table.clientHeight) / tall) + 6);
   rows.style.setProperty("height", `${state.rows.length * tall}px`);
-  const shown = [];
-  for (let place = first; place < last; place++) shown.push(line(state.rows[place], place));
-  rows.replaceChildren(...shown);
+  const shown = new Map();
+  for (let place = first; place < last; place++) shown.set(state.rows[place], line(state.rows[place], place));
+  for (const [row, { node }] of lines) if (shown.get(row)?.node !== node) node.remove();
+  let next = rows.firstChild;
+  for (const { node } of shown.values()) {
+    if (node === next) next = next.nextSibling;
+    else rows.insertBefore(node, next);
+  }
+  lines = shown;
   const empty = byId("nothing");
   empty.hidden = state.rows.length > 0;
   if (!state.texts.length) fill(empty, nothing("No reviews are loaded yet.", "start", "Load reviews"));
@@ -139,4 +154,4 @@ export function key(event) {
 
 table.addEventListener("scroll", later, { passive: true });
 addEventListener("resize", later);
-onChange((what) => { if (what !== "busy") { later(); drawDetail(); } });
+onChange((what) => { if (what !== "busy") { later(); what === "threshold" ? requestAnimationFrame(drawDetail) : drawDetail(); } });

@@ -1,0 +1,127 @@
+"""Several at one project: two tabs of a server, and two servers on one file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .browsing import Server, needs_chromium, settle
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
+    both = Server(tmp_path / "p.sqlite"), Server(tmp_path / "p.sqlite")
+    yield both
+    for each in both:
+        each.stop()
+    with sqlite3.connect(tmp_path / "p.sqlite") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_two_servers_change_one_project_at_once(servers: tuple[Server, Server]) -> None:
+    assert servers[0].ask("POST", "v1/project/sample", {})[0] == 200
+    revision = servers[1].ask("GET", "v1/project")[1]["revision"]
+    answers: list[tuple[int, Any]] = []
+    start = threading.Barrier(2)
+
+    def work(number: int, server: Server) -> None:
+        start.wait(60)
+        for turn in range(15):
+            answers.append(
+                server.ask("POST", "v1/aspects", {"name": f"shared {turn}", "examples": [f"Shared {turn}."]})
+            )
+            answers.append(server.ask("POST", "v1/aspects", {"name": f"own {number} {turn}"}))
+
+    threads = [threading.Thread(target=work, args=(n, server)) for n, server in enumerate(servers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = [answer for status, answer in answers if status == 409]
+    assert [status for status, _ in answers].count(200) == 45
+    assert len(refused) == 15  # one of the two was first, and the other is told so
+    assert all("there is an aspect 'shared" in answer["error"] for answer in refused)
+    one, two = (server.ask("GET", "v1/project")[1] for server in servers)
+    assert one == two
+    assert len(one["aspects"]) == 6 + 45
+    assert one["revision"] == revision + 45  # each change counted once: none was overwritten
+    for _ in range(45):  # the history is one, too, whoever asks
+        assert servers[1].ask("POST", "v1/project/undo")[0] == 200
+    assert len(servers[0].ask("GET", "v1/project")[1]["aspects"]) == 6
+
+
+def test_two_servers_say_different_things_of_one_sentence(servers: tuple[Server, Server]) -> None:
+    one, two = servers
+    project = one.ask("POST", "v1/project/sample", {})[1]
+    food, drinks = (aspect["id"] for aspect in project["aspects"][:2])
+    sentence = one.ask("GET", "v1/project/sentences")[1]["ids"][0]
+    assert one.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [food], "seen": None})[0] == 200
+    status, answer = two.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [drinks], "seen": None})
+    assert status == 409
+    assert "Look again" in answer["error"]
+    said = {"aspects": [food, drinks], "seen": [food]}
+    assert two.ask("PUT", f"v1/project/sentences/{sentence}", said)[0] == 200
+    assert one.ask("DELETE", f"v1/aspects/{drinks}")[0] == 200
+    status, answer = two.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [drinks]})
+    assert (status, "no aspect with the id" in answer["error"]) == (404, True)
+    assert two.ask("POST", "v1/project/sample", {"domain": "hotel"})[0] == 200
+    status, answer = one.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": []})
+    assert (status, "Other reviews" in answer["error"]) == (404, True)
+    assert one.ask("POST", "v1/detect", {"texts": ["The room was dirty."]})[1]["detections"][0]["scores"].keys() == {
+        aspect["name"] for aspect in two.ask("GET", "v1/project")[1]["aspects"]
+    }
+
+
+@needs_chromium
+def test_two_tabs_see_each_other(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    one, two = context.new_page(), context.new_page()
+    one.goto(server.new_link())
+    one.click("#sample-restaurant")
+    one.wait_for_selector("#view-sentences:not([hidden])")
+    settle(one)
+    two.goto(server.base)
+    settle(two)
+    one.keyboard.press("0")  # none, and on to the next
+    one.wait_for_selector("#rows .row.said")
+    two.evaluate("dispatchEvent(new Event('focus'))")
+    two.wait_for_selector("#rows .row.said")
+    two.locator("#table").focus()
+    two.keyboard.press("ArrowDown")
+    two.keyboard.press("0")
+    two.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 2")
+    one.keyboard.press("ArrowDown")
+    one.keyboard.press("1")  # acts without having looked
+    one.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 3")
+    assert len(server.ask("GET", "v1/project")[1]["examples"]) == 30 + 3
+    context.close()
+
+
+@needs_chromium
+def test_a_tab_that_is_behind_does_not_overwrite(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.new_link())
+    page.wait_for_selector("body[data-ready]")
+    page.click("#tab-start")
+    page.click("#sample-laptop")
+    page.wait_for_function("() => document.querySelector('#rows .row .chip')")
+    settle(page)
+    first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
+    last = server.ask("GET", "v1/project")[1]["aspects"][-1]
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")  # no polling
+    server.ask("PUT", f"v1/project/sentences/{first}", {"aspects": [last["id"]]})
+    page.keyboard.press("1")
+    page.wait_for_selector("#message.bad")
+    assert "Look again" in page.inner_text("#message")
+    page.wait_for_selector("#rows .row.chosen.said")
+    assert page.locator("#rows .row.chosen .chip").all_inner_texts()[0].startswith(last["name"])
+    page.keyboard.press("1")
+    page.wait_for_function("() => document.querySelectorAll('.verdict[aria-pressed=true]').length === 2")
+    context.close()
