@@ -16,6 +16,7 @@ from awatt import __version__
 from awatt.data.formats import shown
 from awatt.errors import AwattError
 from awatt.server import api, project_api
+from awatt.server.answers import ERRORS
 from awatt.server.limits import BusyError, ConflictError, Limits, NotFoundError
 from awatt.server.security import Access, Guard
 from awatt.server.service import Service, as_json
@@ -49,18 +50,18 @@ def create_app(store: ProjectStore, access: Access, limits: Limits | None = None
 
 
 def _add_plain_routes(app: FastAPI, service: Service) -> None:
-    @app.get("/health/live", tags=["health"])
+    @app.get("/health/live", tags=["health"], responses=ERRORS)
     async def live() -> dict[str, str]:
         """Whether the process answers."""
         return {"status": "live"}
 
-    @app.get("/health/ready", tags=["health"])
+    @app.get("/health/ready", tags=["health"], responses=ERRORS)
     async def ready() -> dict[str, str]:
         """Whether the project can be read; the model is loaded by then."""
         await service.run(service.store.version)
         return {"status": "ready", "version": __version__}
 
-    @app.post("/v1/link", tags=["health"])
+    @app.post("/v1/link", tags=["health"], responses=ERRORS)
     async def link() -> dict[str, str]:
         """Another link that opens the page once."""
         return {"path": f"/?token={service.access.new_link()}"}

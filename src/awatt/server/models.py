@@ -95,9 +95,3 @@ class SampleBody(Body):
     """Which bundled sentences."""
 
     domain: Literal["restaurant", "hotel", "laptop"] = "restaurant"
-
-
-class Error(BaseModel):
-    """What was found, what is needed and what to do next: the same line as on the command line."""
-
-    error: str

@@ -7,15 +7,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from awatt.server.answers import ERRORS, Columns, Loaded, Project, Sentences, Words, gives, gives_bytes
+from awatt.server.content import Version
 from awatt.server.export import KINDS, export
 from awatt.server.limits import NotFoundError
 from awatt.server.models import IdsBody, SaidBody, SampleBody, SettingsBody
 from awatt.server.reading import preview, read_reviews, read_sample
-from awatt.server.service import ERRORS, Service, as_json
+from awatt.server.service import Service, as_json
 
 Key = Annotated[int, Path(ge=1, le=2**53)]
 Format = Annotated[str, Query(description="jsonl, csv, tsv, parquet or txt, maybe with .gz", max_length=20)]
-UPLOAD = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
+BYTES = "application/octet-stream"
+UPLOAD = {"requestBody": {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}}
 
 
 def make_routes(service: Service) -> APIRouter:
@@ -23,28 +26,28 @@ def make_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1/project", tags=["project"], responses=ERRORS, default_response_class=Response)
     store, workbench = service.store, service.workbench
 
-    @router.get("")
+    @router.get("", responses=gives(Project))
     async def project() -> Response:
         """Aspects, examples, settings and counters."""
         return await service.state()
 
-    @router.delete("")
+    @router.delete("", responses=gives(Project))
     async def clear() -> Response:
         """Begin with an empty project; can be undone."""
         return await service.change(store.clear)
 
-    @router.post("/sample")
+    @router.post("/sample", responses=gives(Project))
     async def sample(body: SampleBody) -> Response:
         """Replace everything by the bundled sample; can be undone."""
         return await service.change(lambda: store.load_sample(*read_sample(body.domain)))
 
-    @router.post("/columns", openapi_extra=UPLOAD)
+    @router.post("/columns", openapi_extra=UPLOAD, responses=gives(Columns))
     async def columns(request: Request, format: Format) -> Response:
         """The columns and first rows of a file."""
         names, rows = await service.run(preview, await request.body(), format)
         return as_json({"columns": names, "rows": rows})
 
-    @router.post("/reviews", openapi_extra=UPLOAD)
+    @router.post("/reviews", openapi_extra=UPLOAD, responses=gives(Loaded))
     async def load(
         request: Request,
         format: Format,
@@ -56,27 +59,27 @@ def make_routes(service: Service) -> APIRouter:
         await service.run(store.load_reviews, reviews)
         return as_json({"reviews": len(reviews), "left_out": len(faults), "faults": faults[:20]})
 
-    @router.get("/sentences")
+    @router.get("/sentences", responses=gives(Sentences))
     async def sentences() -> Response:
         """The id, review and text of every sentence."""
         found = await service.run(workbench.reviews)
         return as_json({"reviews": found.version, "ids": found.ids, "review": found.reviews, "texts": found.texts})
 
-    @router.get("/scores")
+    @router.get("/scores", responses=gives_bytes(BYTES))
     async def scores() -> Response:
         """Scores of every sentence and aspect, row by row, as 32-bit floats (little-endian)."""
         version, aspects, found = await service.run(workbench.scores)
         headers = {"x-awatt-learned": str(version.learned), "x-awatt-reviews": str(version.reviews)}
         headers["x-awatt-aspects"] = ",".join(str(aspect.id) for aspect in aspects)
-        return Response(found.astype("<f4").tobytes(), media_type="application/octet-stream", headers=headers)
+        return Response(found.astype("<f4").tobytes(), media_type=BYTES, headers=headers)
 
-    @router.get("/map")
+    @router.get("/map", responses=gives_bytes(BYTES))
     async def sentence_map() -> Response:
         """A place for every sentence: pairs of 32-bit floats (little-endian), from -1 to 1."""
         found = await service.run(workbench.sentence_map)
-        return Response(found.astype("<f4").tobytes(), media_type="application/octet-stream")
+        return Response(found.astype("<f4").tobytes(), media_type=BYTES)
 
-    @router.post("/words")
+    @router.post("/words", responses=gives(Words))
     async def words(body: IdsBody) -> Response:
         """The words that decide in these sentences, by aspect: [start, end, weight] in UTF-16 units."""
         found = await service.run(workbench.words, body.ids)
@@ -89,33 +92,33 @@ def make_routes(service: Service) -> APIRouter:
         }
         return as_json({"words": shown})
 
-    @router.put("/sentences/{key}")
+    @router.put("/sentences/{key}", responses=gives(Project))
     async def judge(key: Key, body: SaidBody) -> Response:
         """A person says what a sentence mentions; it becomes an example."""
         seen = body.seen if "seen" in body.model_fields_set else ...
         return await service.change(workbench.judge_sentence, key, body.aspects, seen)
 
-    @router.delete("/sentences/{key}")
+    @router.delete("/sentences/{key}", responses=gives(Project))
     async def forget(key: Key) -> Response:
         """Take back what was said of a sentence."""
         return await service.change(workbench.forget_sentence, key)
 
-    @router.patch("/settings")
+    @router.patch("/settings", responses=gives(Project))
     async def settings(body: SettingsBody) -> Response:
         """The project's threshold."""
         return await service.change(store.set_threshold, body.threshold)
 
-    @router.post("/undo")
+    @router.post("/undo", responses=gives(Project))
     async def undo() -> Response:
         """Take back the last action."""
         return await service.change(store.undo)
 
-    @router.post("/redo")
+    @router.post("/redo", responses=gives(Project))
     async def redo() -> Response:
         """Do again what was taken back last."""
         return await service.change(store.redo)
 
-    @router.get("/export/{kind}")
+    @router.get("/export/{kind}", responses=gives_bytes(*KINDS.values()))
     async def download(kind: Annotated[str, Path(examples=["results.csv"])]) -> Response:
         """Results, examples or the detector, as a file."""
         if kind not in KINDS:
@@ -124,7 +127,7 @@ def make_routes(service: Service) -> APIRouter:
         headers = {"content-disposition": f'attachment; filename="awatt-{kind}"'}
         return Response(content, media_type=KINDS[kind], headers=headers)
 
-    @router.get("/version")
+    @router.get("/version", responses=gives(Version))
     async def version() -> Response:
         """The counters only: what another tab or process has changed."""
         return as_json(dataclasses.asdict(await service.run(store.version)))

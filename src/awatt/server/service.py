@@ -13,24 +13,11 @@ from awatt.detection.found import Detection
 from awatt.server.batching import Batcher, Pool
 from awatt.server.content import Content
 from awatt.server.limits import Limits, check_count, check_length
-from awatt.server.models import Error
 from awatt.server.security import Access
 from awatt.server.store import ProjectStore
 from awatt.server.workbench import Workbench
 
 Result = TypeVar("Result")
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Error, "description": text}
-    for status, text in {
-        401: "No token",
-        403: "Another origin",
-        404: "No such id",
-        409: "It does not fit what is there",
-        413: "Too large",
-        422: "Bad input",
-        503: "Busy: try again after Retry-After seconds",
-    }.items()
-}
 
 
 class Service:
