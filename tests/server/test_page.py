@@ -124,10 +124,14 @@ def test_the_threshold_works_at_once_overall_and_by_aspect(page: Any) -> None:
     low = counts(page)
     assert all(one >= two for one, two in zip(low, before, strict=True))
     assert sum(low) > sum(before)
-    page.wait_for_function("() => !document.getElementById('undo').disabled")
-    sliders.nth(1).fill("1")
+    sliders.nth(1).fill("1")  # before the server has answered to the first: neither is lost
     assert counts(page)[0] == 0
     assert counts(page)[1:] == low[1:]
+    page.wait_for_function("() => document.getElementById('undo').title.includes('threshold of food')")
+    assert counts(page) == [0, *low[1:]]
+    page.reload()
+    settle(page)
+    assert counts(page) == [0, *low[1:]]
 
 
 def test_by_keyboard_only(page: Any) -> None:

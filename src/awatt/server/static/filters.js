@@ -1,7 +1,7 @@
 // Beside the table: search, filters and thresholds, which work on the scores that the page has already.
 
 import * as api from "./api.js";
-import { byId, el, fill, nothing, number, percent } from "./dom.js";
+import { byId, el, fill, number, percent } from "./dom.js";
 import { act, aspects, changed, colour, common, onChange, recount, state } from "./state.js";
 import { labelNext } from "./table.js";
 
@@ -22,11 +22,23 @@ export function set(change) {
 const pick = (kind, label, count) => el("button", { className: "pick", id: `pick-${kind}`, "aria-pressed": String(state.filter.kind === kind && !state.filter.aspect && !state.filter.only),
   onclick: () => set({ kind, aspect: null, only: null }) }, el("span", { className: "name" }, label), el("span", { className: "count" }, number(count)));
 
+// A slider that is being moved stays as it is, whatever arrives from the server meanwhile.
+let moving = null;
+function moved() {
+  moving();
+  recount();
+  counts();
+}
+
 function slider(id, label, reset, value, own, preview, store) {
   const shown = el("output", {}, value.toFixed(2));
   const input = el("input", { type: "range", id: `threshold-${id}`, min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
-    oninput: () => { shown.textContent = Number(input.value).toFixed(2); preview(Number(input.value)); recount(); counts(); changed("threshold"); },
-    onchange: () => act(store(Number(input.value))) });
+    oninput: () => { shown.textContent = Number(input.value).toFixed(2); moving = () => preview(Number(input.value)); moved(); changed("threshold"); },
+    onchange: async () => {
+      const mine = moving;
+      await act(store(Number(input.value)));
+      if (moving === mine) { moving = null; draw(); }
+    } });
   input.value = value;
   return el("span", { className: "slider" }, input, shown,
     el("button", { className: "reset", id: `reset-${id}`, title: reset, "aria-label": `Reset: ${label}`, disabled: !own, onclick: () => { act(store(null)); input.focus(); } }, "↺"));
@@ -46,15 +58,14 @@ function draw() {
     el("div", { className: "picks" },
       pick("all", "All", state.texts.length), pick("none", "None found", state.none), pick("uncertain", "Uncertain", state.unsure), pick("said", "Labelled", state.said),
       state.filter.only ? el("button", { className: "pick", id: "pick-only", "aria-pressed": "true", onclick: () => { set({ only: null }); byId("pick-all").focus(); } }, el("span", { className: "name" }, "To label"), el("span", { className: "count" }, number(state.filter.only.size))) : null),
-    el("details", { open: opened, ontoggle: (event) => { opened = event.target.open; } }, el("summary", {}, "Thresholds and aspects"),
+    el("details", { open: opened, ontoggle: (event) => { opened = event.target.open; } }, el("summary", { id: "thresholds" }, "Thresholds and aspects"),
     el("h2", {}, "Threshold for all aspects"),
     slider("all", "Threshold for all aspects", "Back to the model's own", common(), state.project.threshold !== null, (v) => { state.project.threshold = v; }, (v) => api.patch("/v1/project/settings", { threshold: v })),
     aspects().length ? el("h2", {}, "Aspects") : null,
     ...aspects().map((aspect, i) => el("div", { className: "aspect", colour: colour(i) },
       el("button", { className: "pick", id: `pick-${aspect.id}`, title: aspect.name, "aria-pressed": String(state.filter.aspect === aspect.id), onclick: () => set({ aspect: state.filter.aspect === aspect.id ? null : aspect.id, kind: "all", only: null }) },
         el("i", { className: "dot" }), el("span", { className: "name" }, aspect.name), el("span", { className: "count", id: `count-${aspect.id}` }, `${number(state.counts[i])} · ${percent(state.counts[i] / total)}`)),
-      slider(aspect.id, `Threshold of ${aspect.name}`, "Back to the threshold for all", aspect.threshold ?? common(), aspect.threshold !== null, (v) => { aspect.threshold = v; }, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v })))),
-    !aspects().length ? nothing("There are no aspects yet.", "aspects", "Add aspects") : null));
+      slider(aspect.id, `Threshold of ${aspect.name}`, "Back to the threshold for all", aspect.threshold ?? common(), aspect.threshold !== null, (v) => { const now = aspects().find((a) => a.id === aspect.id); if (now) now.threshold = v; }, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
 }
 
-onChange((what) => { if (what === "all") draw(); });
+onChange((what) => { if (what === "all") moving && state.project ? moved() : draw(); });

@@ -20,7 +20,8 @@ async function load(body, format, column = "text") {
     const query = new URLSearchParams({ format, column, split: split.checked });
     const done = await api.upload(`/v1/project/reviews?${query}`, body);
     await reload();
-    say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${before ? " Undo brings the earlier ones back." : ""}${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
+    const next = state.project.aspects.length ? before ? " Undo brings the earlier ones back." : "" : " Now name an aspect, and give a few examples of it.";
+    say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${next}${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
     choice.replaceChildren();
     paste.value = file.value = "";
     show(state.project.aspects.length ? "sentences" : "aspects");

@@ -116,6 +116,10 @@ export function drawDetail() {
     fill(detail, el("p", { className: "hint" }, state.texts.length ? "Choose a sentence to see why, and to correct it." : "Here you will see which words decided, and correct what is wrong."));
     return;
   }
+  if (!aspects().length) {
+    fill(detail, el("p", { className: "full" }, state.texts[row]), el("p", { className: "hint" }, `Review ${state.review[row]}`), nothing("There are no aspects yet.", "aspects", "Add aspects"));
+    return;
+  }
   const here = new Set(found(row).map((a) => a.id)), said = saidOf(row), words = spans(row);
   const list = aspects().map((aspect, column) => {
     const value = score(row, aspect), bar = el("span", { className: "bar" }, el("i", {}), el("b", {}));
@@ -124,13 +128,13 @@ export function drawDetail() {
     const own = words.flatMap((s) => s.marks.filter((m) => m.aspect === aspect).map((m) => `${state.texts[row].slice(s.start, s.end)} ${m.weight.toFixed(2)}`));
     return el("button", { className: "verdict", id: `verdict-${aspect.id}`, colour: colour(column), "aria-pressed": String(here.has(aspect.id)), onclick: () => toggle(aspect),
       "aria-label": `${aspect.name}, score ${value.toFixed(2)}, ${here.has(aspect.id) ? "mentioned" : "not mentioned"}` },
-      el("kbd", {}, column < 9 ? String(column + 1) : ""), el("span", { className: "name", title: aspect.name }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
+      column < 9 ? el("kbd", {}, String(column + 1)) : el("span", {}), el("span", { className: "name", title: aspect.name }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
       own.length ? el("span", { className: "words" }, own.join(" · ")) : null);
   });
   fill(detail,
     el("p", { className: "full" }, ...marked(row)),
     el("p", { className: "hint" }, `${said ? "Labelled by you" : "Detected"} · review ${state.review[row]}`),
-    list.length ? el("div", { className: "verdicts" }, ...list) : nothing("There are no aspects yet.", "aspects", "Add aspects"),
+    el("div", { className: "verdicts" }, ...list),
     el("div", { className: "buttons" },
       el("button", { className: "main", id: "accept", onclick: () => accept() }, "Accept ", el("kbd", {}, "Enter")),
       el("button", { id: "accept-none", onclick: () => accept([]) }, "None ", el("kbd", {}, "0")),
