@@ -13,6 +13,7 @@ import pytest
 from .browsing import Server, needs_chromium, settle
 
 pytestmark = needs_chromium
+VIEWS = ("start", "aspects", "sentences", "overview", "export")
 SCRIPT = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=alert(1)> the soup was cold"
 
 
@@ -231,7 +232,7 @@ def test_a_review_is_never_html(page: Any) -> None:
 
 def test_it_fits_a_narrow_screen_and_is_named_for_screen_readers(page: Any) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
-    for view in ("sentences", "aspects", "overview", "export", "start"):
+    for view in VIEWS:
         page.click(f"#tab-{view}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
         unnamed = page.evaluate(
@@ -244,15 +245,21 @@ def test_it_fits_a_narrow_screen_and_is_named_for_screen_readers(page: Any) -> N
 
 @pytest.mark.skipif(not os.environ.get("AWATT_SCREENSHOTS"), reason="set AWATT_SCREENSHOTS to a folder to take them")
 def test_screenshots(page: Any) -> None:
+    """Those of the documents, and every view in both themes and narrow, to look at."""
+    from PIL import Image
+
     folder = Path(os.environ["AWATT_SCREENSHOTS"])
-    page.wait_for_selector("#rows mark")
-    for name, theme, width in (("light", "light", 1280), ("dark", "dark", 1280), ("narrow", "light", 400)):
-        page.set_viewport_size({"width": width, "height": 800})
+    page.keyboard.press("Enter")  # so that a label is seen
+    page.wait_for_selector("#rows .row.said mark")
+    shots = [("workbench", "sentences", "light", 1280, 800), ("overview", "overview", "light", 1280, 1530)]
+    shots += [(f"{v}-{t}-{w}", v, t, w, 800) for v in VIEWS for t in ("light", "dark") for w in (1280, 400)]
+    for name, view, theme, width, height in shots:
+        page.set_viewport_size({"width": width, "height": height})
         page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-        for view in ("sentences", "aspects", "overview", "export", "start"):
-            page.click(f"#tab-{view}")
-            page.wait_for_timeout(700)
-            page.screenshot(path=folder / f"{view}-{name}.png")
+        page.click(f"#tab-{view}")
+        page.wait_for_timeout(2500 if view == "aspects" else 700)
+        page.screenshot(path=folder / f"{name}.png")
+        Image.open(folder / f"{name}.png").convert("RGB").save(folder / f"{name}.png", optimize=True)
 
 
 def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> None:

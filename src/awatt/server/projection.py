@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 FITTED = 5_000  # sentences from which the axes are found; all are placed
-EDGE = 0.99  # of the points lie within the picture's scale, so that a few far ones do not press all others together
+EDGE = 0.995  # quantile at the picture's edges, so that a few far points do not press all others together
 
 
 def project(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
@@ -25,5 +25,6 @@ def project(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     placed = (vectors - centre) @ axes
     if placed.shape[1] < 2:
         placed = np.pad(placed, ((0, 0), (0, 1)))
-    scale = np.quantile(np.abs(placed), EDGE, axis=0)
-    return np.clip(placed / np.where(scale > 0, scale, 1) * 0.95, -1, 1).astype(np.float32)
+    low, high = np.quantile(placed, [1 - EDGE, EDGE], axis=0)
+    scale = (high - low) / 2
+    return np.clip((placed - (high + low) / 2) / np.where(scale > 0, scale, 1) * 0.95, -1, 1).astype(np.float32)

@@ -26,7 +26,7 @@ function card(aspect, column) {
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
     el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { if (await act(api.remove(`/v1/aspects/${aspect.id}`))) { say(`Removed ${aspect.name}. Undo brings it back.`); name.focus(); } } }, "✕")),
     el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? " (about five are a good number)" : "",
-      judged && examples.length > 1 ? `; finds ${percent(judged.recall)} of them, and ${percent(judged.precision)} of what it finds is right` : ""),
+      judged && examples.length > 1 ? judged.recall ? `; finds ${percent(judged.recall)} of them, and ${percent(judged.precision)} of what it finds is right` : "; finds none of them yet" : ""),
     judged && examples.length > 1 ? meter(judged.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),

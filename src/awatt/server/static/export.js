@@ -33,10 +33,10 @@ export function draw() {
         el("p", { className: "hint" }, "Every sentence with its aspects at the present thresholds, every score, and the columns of your file. Your labels count before what was detected.")),
       el("div", { className: "card" }, el("h2", {}, "What it learned from"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "with your labels"), link("detector.zip", "Detector", "a folder with the model, works offline")))),
     el("h2", {}, "The same without this page"),
-    el("div", { className: "cards" },
+    el("div", { className: "cards two" },
       code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${cut.python})\nprint(detector.detect("The soup was cold."))`),
       code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${cut.command} --out found.jsonl`),
-      code("API", `curl ${location.origin}/v1/detect -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" -d '{"texts": ["The soup was cold."]}'`)));
+      code("API", `curl ${location.origin}/v1/detect \\\n  -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" \\\n  -d '{"texts": ["The soup was cold."]}'`)));
 }
 
 export function setVisible(now) {
