@@ -54,3 +54,12 @@ def settle(page: Any) -> None:
     """Until the sentences are there, with what was found in them."""
     page.wait_for_selector("#rows .row .chip")
     page.wait_for_function("() => document.getElementById('status').textContent.includes('sentences')")
+
+
+def open_sample(page: Any, domain: str) -> None:
+    """Replace whatever the project holds by a sample."""
+    page.wait_for_selector("body[data-ready]")
+    page.click("#tab-start")
+    page.click(f"#sample-{domain}")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)

@@ -17,7 +17,7 @@ from awatt.server.limits import Limits
 from awatt.server.security import Access
 from awatt.server.store import ProjectStore
 
-from .browsing import CHROMIUM, Server, settle
+from .browsing import CHROMIUM, Server, open_sample
 
 HOST = "127.0.0.1:8377"
 TOKEN = "a-token-for-the-tests"
@@ -80,11 +80,7 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     opened.goto(server.new_link())
-    opened.wait_for_selector("body[data-ready]")
-    opened.click("#tab-start")
-    opened.click("#sample-restaurant")
-    opened.wait_for_selector("#view-sentences:not([hidden])")
-    settle(opened)
+    open_sample(opened, "restaurant")
     yield opened
     context.close()
     assert faults == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import Server, needs_chromium, settle
+from .browsing import Server, needs_chromium, open_sample, settle
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the package axe-playwright-python")
 pytestmark = needs_chromium
@@ -203,9 +203,7 @@ def test_nothing_moves_for_who_asked_for_less_motion(browser: Any, server: Serve
         context = browser.new_context(reduced_motion=wish)
         page = context.new_page()
         page.goto(server.new_link())
-        page.wait_for_selector("body[data-ready]")
-        page.click("#tab-start")
-        page.click("#sample-restaurant")
+        open_sample(page, "restaurant")
         page.wait_for_selector(".verdict .bar i")
         seen[wish] = page.evaluate(moving)
         context.close()

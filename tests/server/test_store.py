@@ -202,6 +202,36 @@ def test_two_processes_see_each_other(tmp_path: Path) -> None:
     assert len(one.content().aspects) == 19
 
 
+def test_processes_that_start_together_find_the_file_locked(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from awatt.server.store import ProjectStore\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "for number in range(20):\n"
+        "    ProjectStore(Path(sys.argv[1]) / f'{number}.sqlite').add_aspect(sys.argv[2])\n"
+    )
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, tmp_path, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in ("food", "drinks", "price")
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in started:
+        process.communicate()
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert {aspect.name for aspect in ProjectStore(tmp_path / "0.sqlite").content().aspects} == {
+        "food",
+        "drinks",
+        "price",
+    }
+
+
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "p.sqlite"
     code = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import Server, needs_chromium, settle
+from .browsing import Server, needs_chromium, open_sample, settle
 
 
 @pytest.fixture
@@ -83,9 +83,7 @@ def test_two_tabs_see_each_other(browser: Any, server: Server) -> None:
     context = browser.new_context()
     one, two = context.new_page(), context.new_page()
     one.goto(server.new_link())
-    one.click("#sample-restaurant")
-    one.wait_for_selector("#view-sentences:not([hidden])")
-    settle(one)
+    open_sample(one, "restaurant")
     two.goto(server.base)
     settle(two)
     one.keyboard.press("0")  # none, and on to the next
@@ -108,11 +106,7 @@ def test_a_tab_that_is_behind_does_not_overwrite(browser: Any, server: Server) -
     context = browser.new_context()
     page = context.new_page()
     page.goto(server.new_link())
-    page.wait_for_selector("body[data-ready]")
-    page.click("#tab-start")
-    page.click("#sample-laptop")
-    page.wait_for_function("() => document.querySelector('#rows .row .chip')")
-    settle(page)
+    open_sample(page, "laptop")
     first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
     last = server.ask("GET", "v1/project")[1]["aspects"][-1]
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")  # no polling

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -46,11 +47,13 @@ class ProjectFile:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        application = run("PRAGMA application_id").fetchone()[0]
-        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        with self._snapshot():  # another process may be making the file at this moment
+            application = run("PRAGMA application_id").fetchone()[0]
+            tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables and application != APPLICATION:
             raise AwattError(f"{self.path}: this is another program's database. Name another file.")
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        self._write_ahead()
+        for pragma in ("synchronous = FULL", "foreign_keys = ON"):
             run(f"PRAGMA {pragma}")
         with self._transaction():
             found = run("PRAGMA user_version").fetchone()[0]
@@ -66,6 +69,18 @@ class ProjectFile:
                 run("INSERT OR IGNORE INTO meta VALUES (?, '0')", (name,))
             run("INSERT OR IGNORE INTO loaded VALUES (1, 0)")
             create_triggers(self._connection)
+
+    def _write_ahead(self) -> None:
+        """The one statement that SQLite refuses at once, instead of waiting, while another process opens the file."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -28,6 +28,11 @@ class ProjectStore(ProjectFile):
     def __init__(self, path: Path, limits: Limits | None = None) -> None:
         super().__init__(path)
         self.limits = limits or Limits()
+        self._sizes = (
+            -1,
+            0,
+            0,
+        )  # counter of loads, sentences, reviews: counting 100,000 takes longer than the rest
 
     # -- reading
 
@@ -44,11 +49,19 @@ class ProjectStore(ProjectFile):
                 [Aspect(*row) for row in self._run("SELECT id, name, threshold FROM aspects ORDER BY id")],
                 [Example(key, text, tuple(mentions.get(key, ())), bool(made)) for key, text, made in examples],
                 json.loads(settings.get("threshold", "null")),
-                int(self._run(f"SELECT count(*) {SHOWN}").fetchone()[0]),
-                int(self._run("SELECT count(*) FROM reviews WHERE load = ?", (self._load(),)).fetchone()[0]),
+                *self._shown_sizes(),
                 last_title(self._connection, undone=False),
                 last_title(self._connection, undone=True),
             )
+
+    def _shown_sizes(self) -> tuple[int, int]:
+        """How many sentences and reviews are shown."""
+        version = self.version().reviews
+        if self._sizes[0] != version:
+            sentences = self._run(f"SELECT count(*) {SHOWN}").fetchone()[0]
+            reviews = self._run("SELECT count(*) FROM reviews WHERE load = ?", (self._load(),)).fetchone()[0]
+            self._sizes = version, sentences, reviews
+        return self._sizes[1:]
 
     def sentences(self) -> list[tuple[int, int, str]]:
         """The id, the review's number and the text of each sentence."""
