@@ -182,14 +182,14 @@ def test_a_dot_of_the_map_names_its_sentence(page: Any) -> None:
         assert place["inked"]  # a dot is where the page is asked below
         for row in (0, 40, 85):
             x, y = place["dots"][row]
-            page.locator("canvas").hover(position={"x": x, "y": y}, force=True)
-            shown = page.inner_text("#view-overview .tip")
-            assert shown.rpartition(" → ")[0] in {place["texts"][each] for each in near(place["dots"], x, y)}
+            page.locator("canvas").hover(position={"x": x, "y": y})
+            shown = page.inner_text("#view-overview .tip").rpartition(" → ")[0]
+            assert shown in {place["texts"][each] for each in near(place["dots"], x, y)}
         alone = next(n for n, (x, y) in enumerate(place["dots"]) if len(near(place["dots"], x, y, 16)) == 1)
         x, y = place["dots"][alone]
-        page.locator("canvas").hover(position={"x": x, "y": y}, force=True)
+        page.locator("canvas").hover(position={"x": x, "y": y})
         assert page.inner_text("#view-overview .tip").startswith(place["texts"][alone] + " → ")
-        page.locator("canvas").click(position={"x": x, "y": y}, force=True)
+        page.locator("canvas").click(position={"x": x, "y": y})
         assert page.inner_text("#detail .full") == place["texts"][alone]
 
 
