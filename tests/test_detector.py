@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import awatt
 from awatt import AspectDetector
+from awatt.data.corpus import load_sample
 from awatt.detection.rules import default_threshold
 from awatt.errors import AwattError
 
@@ -66,6 +67,14 @@ def test_scores_are_probabilities_of_all_aspects_always(detector: AspectDetector
     for found in detector.detect_many(["The pizza was delicious!", "", "😀", "zxqv wvvq"]):
         assert list(found.scores) == list(EXAMPLES)
         assert all(0 <= score <= 1 for score in found.scores.values())
+
+
+def test_a_score_does_not_depend_on_the_batch(detector: AspectDetector) -> None:
+    texts = load_sample().sentences
+    together = detector.predict_proba(texts)
+    apart = [detector.predict_proba(texts[first : first + 7]) for first in range(0, len(texts), 7)]
+    assert len(texts) > 200
+    np.testing.assert_allclose(np.concatenate(apart), together, rtol=1e-14)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "　"])

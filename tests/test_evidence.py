@@ -29,7 +29,7 @@ def make_line(lengths: list[int], seed: int) -> Line:
     chance = np.random.default_rng(seed)
     tokens = unit(chance.normal(0, 1, (sum(lengths), DIM)).astype(np.float32))
     loudness = chance.uniform(0.5, 2, (sum(lengths), 1)).astype(np.float32)
-    return read_line(tokens, loudness, np.array(lengths))
+    return read_line(tokens, loudness, np.arange(len(tokens)), np.array(lengths))
 
 
 PARAMETERS = make_parameters()
@@ -48,7 +48,11 @@ def probabilities(
 def take(line: Line, numbers: list[int]) -> Line:
     ends = np.cumsum(line.lengths)
     rows = np.concatenate([np.arange(ends[number] - line.lengths[number], ends[number]) for number in numbers])
-    return Line(line.tokens[rows], line.means[numbers], line.lengths[numbers])
+    return Line(line.words, line.places[rows], line.means[numbers], line.lengths[numbers])
+
+
+def in_torch(line: Line) -> Line:
+    return line._replace(words=torch.from_numpy(line.words), means=torch.from_numpy(line.means))
 
 
 @pytest.mark.parametrize(("rows", "dim"), [(12, 30), (40, 9)])
@@ -71,10 +75,7 @@ def test_ridge_and_left_out_rows_are_those_of_fitting_again(rows: int, dim: int)
 
 def test_numpy_and_torch_agree() -> None:
     parameters = {name: torch.from_numpy(value) for name, value in PARAMETERS.items()}
-    lines = [
-        Line(torch.from_numpy(line.tokens), torch.from_numpy(line.means), line.lengths)
-        for line in (EXAMPLES, BACKGROUND, SENTENCES)
-    ]
+    lines = [in_torch(line) for line in (EXAMPLES, BACKGROUND, SENTENCES)]
     fitted = fit(parameters, lines[0], torch.from_numpy(LABELS), lines[1], torch.from_numpy(NAMES))
     found = logits(parameters, features(parameters, fitted, lines[2]))
     np.testing.assert_allclose(found.numpy(), probabilities(), atol=1e-5)
@@ -82,10 +83,7 @@ def test_numpy_and_torch_agree() -> None:
 
 def test_every_number_is_learned_from() -> None:
     parameters = {name: torch.tensor(value, requires_grad=True) for name, value in PARAMETERS.items()}
-    lines = [
-        Line(torch.from_numpy(line.tokens), torch.from_numpy(line.means), line.lengths)
-        for line in (EXAMPLES, BACKGROUND, SENTENCES)
-    ]
+    lines = [in_torch(line) for line in (EXAMPLES, BACKGROUND, SENTENCES)]
     # Without names too: what is not there must not turn gradients into NaN.
     for names in (NAMES, 0 * NAMES):
         fitted = fit(parameters, lines[0], torch.from_numpy(LABELS), lines[1], torch.from_numpy(names))

@@ -183,8 +183,8 @@ class Learner:
 
     def _read(self, numbers: npt.NDArray[np.int64]) -> Line:
         part = self.sentences.take(numbers)
-        tokens, loudness = map(torch.from_numpy, self.matcher.vectors(part))
-        return read_line(tokens, loudness, part.lengths)
+        tokens, loudness = map(torch.from_numpy, self.matcher.vectors(part.ids))
+        return read_line(tokens, loudness, np.arange(len(part.ids)), part.lengths)
 
     def _names(self, task: Task) -> Tensor:
         names = task.names

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from awatt.models.ops import Array, like, namespace, segment_sums, unit, weighted_sums
+from awatt.models.ops import Array, like, namespace, product, segment_sums, unit, weighted_sums
 from awatt.packed import Integers
 
 #: The learned numbers: temperatures, penalties and the small network; logarithms of what must be above 0.
@@ -42,11 +42,16 @@ _MANY = 4e6  # numbers that are held at once while fitting: bounds the memory wi
 
 
 class Line(NamedTuple):
-    """Sentences as unit vectors."""
+    """Sentences as unit vectors. A word that comes often may stand once: what it says is the same everywhere."""
 
-    tokens: Array  # (n_tokens, dim)
+    words: Array  # (n_words, dim)
+    places: Integers  # (n_tokens,) which word each token is
     means: Array  # (n_sentences, dim)
-    lengths: Integers  # (n_sentences,)
+    lengths: Integers  # (n_sentences,) in tokens
+
+    def sums(self, values: Array) -> Array:
+        """Of numbers of the words, over the tokens of each sentence. (n_words, n) -> (n_sentences, n)"""
+        return segment_sums(values[self.places], self.lengths)
 
 
 class Fitted(NamedTuple):
@@ -63,9 +68,9 @@ class Fitted(NamedTuple):
     spread: Array  # (5, n_aspects) and their standard deviations
 
 
-def read_line(tokens: Array, loudness: Array, lengths: Integers) -> Line:
-    """Unit token vectors (n_tokens, dim), and how much each counts in its sentence's mean (n_tokens, 1)."""
-    return Line(tokens, unit(segment_sums(tokens * loudness, lengths)), lengths)
+def read_line(words: Array, loudness: Array, places: Integers, lengths: Integers) -> Line:
+    """Unit vectors of words (n_words, dim), and how much each counts in a sentence's mean (n_words, 1)."""
+    return Line(words, places, unit(segment_sums((words * loudness)[places], lengths)), lengths)
 
 
 def fit(parameters: Parameters, examples: Line, labels: Array, background: Line, names: Array) -> Fitted:
@@ -175,31 +180,28 @@ def _share(parameters: Parameters) -> Array:
 
 def _seen(parameters: Parameters, line: Line, looking: Array) -> Array:
     """Each sentence as each aspect sees it. (n_aspects, n_sentences, dim + 1)"""
-    weights = _attention(line.tokens @ _direction(looking).T, parameters["log_attention"])
-    totals = segment_sums(weights, line.lengths).T[..., None]
+    weights = _attention(line.words @ _direction(looking).T, parameters["log_attention"])
+    totals = line.sums(weights).T[..., None]
     share = _share(parameters)
-    looked_at = weighted_sums(weights, line.tokens, line.lengths) / totals
+    looked_at = weighted_sums(weights[line.places], line.words[line.places], line.lengths) / totals
     return _with_constant((1 - share) * looked_at + share * line.means[None])
 
 
 def scores(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     """The five scores that are measured on the background's scale. (5, n_sentences, n_aspects)"""
-    xp = namespace(line.tokens)
+    xp = namespace(line.words)
     share = _share(parameters)
     last = fitted.attended[:, :-1]
     directions = xp.concatenate([_direction(fitted.looking), _direction(fitted.attended), fitted.names])
-    looking, word, name = _thirds(line.tokens @ directions.T)  # one product for all three
+    looking, word, name = _thirds(product(line.words, directions))  # one product for all three
     size = (last * last).sum(-1) ** 0.5
-    weights = _attention(looking, parameters["log_attention"])
-    looked_at = _pooled(weights, word * size, line.lengths)
-    attended = (1 - share) * looked_at + share * (line.means @ last.T) + fitted.attended[:, -1]
-    whole = line.means @ fitted.whole[:, :-1].T + fitted.whole[:, -1]
-    of_word, of_name = (
-        _pooled(_attention(values, parameters["log_word"]), values, line.lengths) for values in (word, name)
-    )
+    looked_at = _pooled(_attention(looking, parameters["log_attention"]), word * size, line)
+    attended = (1 - share) * looked_at + share * product(line.means, last) + fitted.attended[:, -1]
+    whole = product(line.means, fitted.whole[:, :-1]) + fitted.whole[:, -1]
+    of_word, of_name = (_pooled(_attention(values, parameters["log_word"]), values, line) for values in (word, name))
     temperature = xp.exp(parameters["log_nearest"])
-    alike = unit(line.means - parameters["centre"]) @ fitted.near.T
-    nearest = 1 + xp.log(xp.exp(temperature * (alike - 1)) @ fitted.labels + 1e-30) / temperature
+    alike = product(unit(line.means - parameters["centre"]), fitted.near)
+    nearest = 1 + xp.log(product(xp.exp(temperature * (alike - 1)), fitted.labels.T) + 1e-30) / temperature
     return xp.stack([attended, whole, of_word, nearest, of_name])
 
 
@@ -208,13 +210,13 @@ def _thirds(values: Array) -> tuple[Array, Array, Array]:
     return values[:, :third], values[:, third : 2 * third], values[:, 2 * third :]
 
 
-def _pooled(weights: Array, values: Array, lengths: Integers) -> Array:
-    return segment_sums(weights * values, lengths) / segment_sums(weights, lengths)
+def _pooled(weights: Array, values: Array, line: Line) -> Array:
+    return line.sums(weights * values) / line.sums(weights)
 
 
 def features(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     """The evidence for each (sentence, aspect), in the order of ``FEATURES``. (n_sentences, n_aspects, n_features)"""
-    xp = namespace(line.tokens)
+    xp = namespace(line.words)
     raw = scores(parameters, fitted, line)
     attended, whole, word, nearest, name = (raw - fitted.level[:, None]) / fitted.spread[:, None] / 3
     own, others, n_examples, fits = (fact + 0 * attended for fact in fitted.facts)
@@ -251,14 +253,14 @@ def _lead(values: Array) -> Array:
 
 def logits(parameters: Parameters, evidence: Array) -> Array:
     """A small network, the same for every aspect. (n_sentences, n_aspects, n_features) -> (n_sentences, n_aspects)"""
-    hidden = evidence
+    hidden = evidence.reshape(-1, evidence.shape[-1])
     for layer in (1, 2):
-        hidden = (hidden @ parameters[f"weight_{layer}"] + parameters[f"bias_{layer}"]).clip(min=0)
-    return (hidden @ parameters["weight_3"])[..., 0] + parameters["bias_3"]
+        hidden = (product(hidden, parameters[f"weight_{layer}"].T) + parameters[f"bias_{layer}"]).clip(min=0)
+    return (product(hidden, parameters["weight_3"].T) + parameters["bias_3"]).reshape(evidence.shape[:-1])
 
 
 def attention(parameters: Parameters, fitted: Fitted, line: Line) -> Array:
     """How much of each aspect's attention each token has; a sentence's sum to 1. (n_tokens, n_aspects)"""
-    weights = _attention(line.tokens @ _direction(fitted.attended).T, parameters["log_word"])
+    weights = _attention(product(line.words, _direction(fitted.attended)), parameters["log_word"])
     owner = np.repeat(np.arange(len(line.lengths)), line.lengths)
-    return weights / segment_sums(weights, line.lengths)[owner]
+    return weights[line.places] / line.sums(weights)[owner]

@@ -114,12 +114,13 @@ class Matcher:
         says = np.array([[any(map(str.isalpha, name))] for name in words], dtype=np.float32)
         return self.read(self.tokenize(words)).means * says
 
-    def vectors(self, sentences: Sentences) -> tuple[Floats, Floats]:
+    def vectors(self, ids: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
         """The unit vector of each token (n_tokens, dim), and how much it counts (n_tokens, 1)."""
-        tokens = self.table[sentences.ids].astype(np.float32)
-        tokens *= self.scale[sentences.ids]
-        return tokens, self.loudness[sentences.ids]
+        tokens = self.table[ids].astype(np.float32)
+        tokens *= self.scale[ids]
+        return tokens, self.loudness[ids]
 
     def read(self, sentences: Sentences) -> Line:
         """What the evidence is made from."""
-        return read_line(*self.vectors(sentences), sentences.lengths)
+        ids, places = np.unique(sentences.ids, return_inverse=True)
+        return read_line(*self.vectors(ids), places, sentences.lengths)

@@ -47,6 +47,17 @@ def unit(vectors: Array) -> Array:
     return vectors / (((vectors * vectors).sum(-1) + 1e-12) ** 0.5)[..., None]
 
 
+def product(rows: Array, others: Array) -> Array:
+    """Every row times every other one. (n, dim), (m, dim) -> (n, m)
+
+    By numpy in double precision: which rows are computed together then shows in the sixteenth digit, not the seventh,
+    and the same sentence has the same score in any batch.
+    """
+    if isinstance(rows, np.ndarray):
+        return (rows.astype(np.float64) @ others.T.astype(np.float64)).astype(rows.dtype)
+    return rows @ others.T
+
+
 def segment_sums(values: Array, lengths: Integers) -> Array:
     """Sums over runs of rows, each ``lengths`` long and at least 1. (n_rows, n) -> (n_runs, n)"""
     if isinstance(values, np.ndarray):
