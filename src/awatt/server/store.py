@@ -28,11 +28,8 @@ class ProjectStore(ProjectFile):
     def __init__(self, path: Path, limits: Limits | None = None) -> None:
         super().__init__(path)
         self.limits = limits or Limits()
-        self._sizes = (
-            -1,
-            0,
-            0,
-        )  # counter of loads, sentences, reviews: counting 100,000 takes longer than the rest
+        # The counter of loads, sentences, reviews: counting 100,000 takes longer than the rest.
+        self._sizes = (-1, 0, 0)
 
     # -- reading
 
