@@ -19,9 +19,9 @@ from awatt import __version__
 from awatt.data.formats import reason
 from awatt.data.writer import RecordWriter
 from awatt.detection.examples import Examples
-from awatt.detection.learned import BUNDLED, Learned
+from awatt.detection.learned import Learned
 from awatt.errors import AwattError
-from awatt.matcher import Adapted
+from awatt.matcher import BUNDLED, Adapted
 
 if TYPE_CHECKING:
     from awatt.detector import AspectDetector

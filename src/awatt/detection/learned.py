@@ -16,10 +16,8 @@ from awatt.detection.found import Detection, Word
 from awatt.detection.rules import Bools, Floats, shares
 from awatt.detection.words import deciding_words
 from awatt.errors import AwattError
-from awatt.matcher import Adapted, Matcher
+from awatt.matcher import BUNDLED, Adapted, Matcher
 from awatt.packed import Sentences
-
-BUNDLED = Path(__file__).parents[1] / "pretrained"
 
 
 @dataclass(frozen=True)

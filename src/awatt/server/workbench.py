@@ -74,7 +74,7 @@ class Workbench:
         self._reviews: Reviews | None = None
         self._ready: tuple[int, AspectDetector] | None = None
         self._scores: tuple[Version, Floats] | None = None
-        self._map: tuple[tuple[int, int], Floats] | None = None
+        self._map: tuple[int, Floats] | None = None
 
     # -- what the file says
 
@@ -190,11 +190,13 @@ class Workbench:
     def sentence_map(self) -> Floats:
         """A place for each sentence: near ones speak of the same. (n_sentences, 2), from -1 to 1"""
         with self._scoring:
-            reviews, taught = self.reviews(), self.taught()
-            key = reviews.version, taught.version
-            if self._map is None or self._map[0] != key:
+            reviews = self.reviews()
+            if self._map is None or self._map[0] != reviews.version:
                 vectors = [self.matcher.read(tokens).means for _, tokens in reviews.chunks]
-                self._map = key, project(np.concatenate(vectors)) if vectors else np.zeros((0, 2), np.float32)
+                self._map = (
+                    reviews.version,
+                    project(np.concatenate(vectors)) if vectors else np.zeros((0, 2), np.float32),
+                )
             return self._map[1]
 
     # -- changes that need more than the file
