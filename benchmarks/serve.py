@@ -1,4 +1,4 @@
-"""Load on ``awatt serve``: concurrent clients for a while, then latency and throughput beside the detector itself.
+"""``awatt serve`` beside the detector itself, then under load.
 
     python benchmarks/serve.py --clients 50 --seconds 300
 

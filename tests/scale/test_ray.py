@@ -174,9 +174,7 @@ def test_a_job_that_was_killed_is_resumed(
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl.gz"])
-def test_every_format_in_and_out(
-    cluster: Any, detector: AspectDetector, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_format_in_and_out(cluster: Any, detector: AspectDetector, tmp_path: Path, suffix: str) -> None:
     source, local, out = tmp_path / f"in.{suffix}", tmp_path / f"local.{suffix}", tmp_path / "out"
     with RecordWriter(source) as writer:
         writer.write([{"id": number, "text": f'{text}, "x"\ny'} for number, text in enumerate(TEXTS * 20)])
