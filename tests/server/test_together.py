@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import Server, needs_chromium, open_sample, settle
+from .browsing import SAVED, Server, needs_chromium, open_sample, settle
 
 
 @pytest.fixture
@@ -87,16 +87,16 @@ def test_two_tabs_see_each_other(browser: Any, server: Server) -> None:
     two.goto(server.base)
     settle(two)
     one.keyboard.press("0")  # none, and on to the next
-    one.wait_for_selector("#rows .row.said")
+    one.wait_for_selector(SAVED)
     two.evaluate("dispatchEvent(new Event('focus'))")
     two.wait_for_selector("#rows .row.said")
     two.locator("#table").focus()
     two.keyboard.press("ArrowDown")
     two.keyboard.press("0")
-    two.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 2")
+    two.wait_for_function("(saved) => document.querySelectorAll(saved).length === 2", arg=SAVED)
     one.keyboard.press("ArrowDown")
     one.keyboard.press("1")  # acts without having looked
-    one.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 3")
+    one.wait_for_function("(saved) => document.querySelectorAll(saved).length === 3", arg=SAVED)
     assert len(server.ask("GET", "v1/project")[1]["examples"]) == 30 + 3
     context.close()
 

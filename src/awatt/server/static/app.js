@@ -43,8 +43,9 @@ tabs.forEach((tab, i) => {
 addEventListener("hashchange", () => { const view = location.hash.slice(1); if (VIEWS.includes(view)) { show(view); byId(`tab-${view}`).focus(); } });
 
 async function step(kind, done) {
-  const title = state.project?.[kind];
-  if (title && await act(api.post(`/v1/project/${kind}`))) say(`${done}: ${title}.`);
+  let title;
+  const request = async () => { title = state.project[kind]; return title ? api.post(`/v1/project/${kind}`) : state.project; };
+  if (await act(request) && title) say(`${done}: ${title}.`);
 }
 const undo = () => step("undo", "Undone"), redo = () => step("redo", "Done again");
 byId("undo").addEventListener("click", undo);

@@ -13,24 +13,25 @@ const lines = (area) => area.value.split("\n").map((text) => text.trim()).filter
 
 async function add() {
   if (!name.value.trim()) { name.focus(); return; }
-  if (await act(api.post("/v1/aspects", { name: name.value, examples: lines(texts) }))) { name.value = texts.value = ""; name.focus(); }
+  const body = { name: name.value, examples: lines(texts) };
+  if (await act(() => api.post("/v1/aspects", body))) { name.value = texts.value = ""; name.focus(); }
 }
 
 function card(aspect, column) {
   const judged = report?.aspects.find((a) => a.name === aspect.name);
   const examples = state.project.examples.filter((e) => e.aspects.includes(aspect.id));
   const suspects = new Map((report?.suspects ?? []).map((s) => [s.text, s]));
-  const title = el("input", { value: aspect.name, className: "title", id: `title-${aspect.id}`, "aria-label": `Name of ${aspect.name}`, maxLength: 100, onchange: () => act(api.patch(`/v1/aspects/${aspect.id}`, { name: title.value })).then((ok) => { if (!ok) title.value = aspect.name; }) });
+  const title = el("input", { value: aspect.name, className: "title", id: `title-${aspect.id}`, "aria-label": `Name of ${aspect.name}`, maxLength: 100, onchange: () => { const body = { name: title.value }; act(() => api.patch(`/v1/aspects/${aspect.id}`, body)).then((ok) => { if (!ok) title.value = aspect.name; }); } });
   const more = el("input", { className: "more", placeholder: "Another example, then Enter", "aria-label": `Another example of ${aspect.name}`, onkeydown: async (event) => {
-    if (event.key === "Enter" && more.value.trim()) { if (await act(api.post(`/v1/aspects/${aspect.id}/examples`, { texts: [more.value] }))) byId(`more-${aspect.id}`)?.focus(); } }, id: `more-${aspect.id}` });
+    if (event.key === "Enter" && more.value.trim()) { const body = { texts: [more.value] }; if (await act(() => api.post(`/v1/aspects/${aspect.id}/examples`, body))) byId(`more-${aspect.id}`)?.focus(); } }, id: `more-${aspect.id}` });
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
-    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { if (await act(api.remove(`/v1/aspects/${aspect.id}`))) { say(`Removed ${aspect.name}. Undo brings it back.`); name.focus(); } } }, "✕")),
+    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) { say(`Removed ${aspect.name}. Undo brings it back.`); name.focus(); } } }, "✕")),
     el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? " (about five are a good number)" : "",
       judged && examples.length > 1 ? judged.recall ? `; finds ${percent(judged.recall)} of them, and ${percent(judged.precision)} of what it finds is right` : "; finds none of them yet" : ""),
     judged && examples.length > 1 ? meter(judged.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),
-      el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: async () => { if (await act(api.remove(`/v1/examples/${e.id}`))) byId(`more-${aspect.id}`)?.focus(); } }, "✕")))),
+      el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: async () => { if (await act(() => api.remove(`/v1/examples/${e.id}`))) byId(`more-${aspect.id}`)?.focus(); } }, "✕")))),
     more);
 }
 

@@ -35,13 +35,13 @@ function slider(id, label, reset, value, own, preview, store) {
   const input = el("input", { type: "range", id: `threshold-${id}`, min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
     oninput: () => { shown.textContent = Number(input.value).toFixed(2); moving = () => preview(Number(input.value)); moved(); changed("threshold"); },
     onchange: async () => {
-      const mine = moving;
-      await act(store(Number(input.value)));
+      const mine = moving, chosen = Number(input.value);
+      await act(() => store(chosen));
       if (moving === mine) { moving = null; draw(); }
     } });
   input.value = value;
   return el("span", { className: "slider" }, input, shown,
-    el("button", { className: "reset", id: `reset-${id}`, title: reset, "aria-label": `Reset: ${label}`, disabled: !own, onclick: () => { act(store(null)); input.focus(); } }, "↺"));
+    el("button", { className: "reset", id: `reset-${id}`, title: reset, "aria-label": `Reset: ${label}`, disabled: !own, onclick: () => { act(() => store(null)); input.focus(); } }, "↺"));
 }
 
 function counts() {

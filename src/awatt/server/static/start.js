@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, el, number, say } from "./dom.js";
-import { act, reload, state } from "./state.js";
+import { act, inTurn, reload, state } from "./state.js";
 import { show } from "./app.js";
 
 const box = byId("view-start");
@@ -18,7 +18,7 @@ async function load(body, format, column = "text") {
     const before = state.texts.length;
     say("Reading …");
     const query = new URLSearchParams({ format, column, split: split.checked });
-    const done = await api.upload(`/v1/project/reviews?${query}`, body);
+    const done = await inTurn(() => api.upload(`/v1/project/reviews?${query}`, body));
     await reload();
     const next = state.project.aspects.length ? before ? " Undo brings the earlier ones back." : "" : " Now name an aspect, and give a few examples of it.";
     say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${next}${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
@@ -53,13 +53,13 @@ async function look(chosen) {
 
 async function sample(domain) {
   const before = state.texts.length || state.project.aspects.length;
-  if (!await act(api.post("/v1/project/sample", { domain }))) return;
+  if (!await act(() => api.post("/v1/project/sample", { domain }))) return;
   show("sentences");
   if (before) say("The sample is loaded. Undo brings back what was here.");
 }
 
 async function clear() {
-  if (await act(api.remove("/v1/project"))) say("The project is empty. Undo brings back what was here.");
+  if (await act(() => api.remove("/v1/project"))) say("The project is empty. Undo brings back what was here.");
 }
 
 export function draw() {

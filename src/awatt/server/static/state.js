@@ -77,17 +77,19 @@ export function recount() {
   Object.assign(state, { rows, counts, pairs, none, unsure, said, marks });
 }
 
-export async function setProject(project) {
-  if (project.revision < state.project?.revision) return; // an answer that was overtaken
-  state.project = project;
+function take(project) {
+  if (!(project.revision < state.project?.revision)) state.project = project; // else it was overtaken
   state.moved = null;
-  const names = new Set(project.aspects.map((a) => a.id));
+  const names = new Set(aspects().map((a) => a.id));
   if (!names.has(state.filter.aspect)) state.filter.aspect = null;
-  state.judged = new Map([...project.examples.map((e) => [e.text, new Set(e.aspects)]), ...pending]);
+  state.judged = new Map([...state.project.examples.map((e) => [e.text, new Set(e.aspects)]), ...pending]);
   recount();
   changed();
-  if (project.reviews !== state.reviews) await loadSentences();
-  if (project.learned !== state.learned) await loadScores();
+}
+
+async function catchUp() {
+  if (state.project.reviews !== state.reviews) await loadSentences();
+  if (state.project.learned !== state.learned) await loadScores();
 }
 
 async function loadSentences() {
@@ -127,10 +129,11 @@ async function loadScores() {
   changed();
 }
 
-// Do something on the server, and show the project as it then is.
-export async function act(request) {
+// Once the page has taken the project that the server answered with: whatever else that makes it need.
+async function after(taken) {
   try {
-    await setProject(await request);
+    await taken;
+    await catchUp();
     return true;
   } catch (error) {
     say(error.message, true);
@@ -139,11 +142,24 @@ export async function act(request) {
   }
 }
 
-export const reload = () => act(api.get("/v1/project"));
+export const reload = () => after(api.get("/v1/project").then(take));
 
-// Labels are shown at once and sent one after the other, so that quick keys build on each other.
+// Changes are sent one after the other, each when the page knows what came of the one before: so quick keys build on
+// each other, and undo takes back the last thing that a person did, not the last that had arrived.
+let last = Promise.resolve();
+export function inTurn(request) {
+  const answer = last.then(request);
+  last = answer.catch(() => {}); // said by who asked
+  return answer;
+}
+
+// Do something on the server, and show the project as it then is.
+export const act = (request) => after(inTurn(() => request().then(take)));
+
+// Labels are shown at once; until the server has written one, it is pending.
 const pending = new Map();
-let sent = Promise.resolve();
+export const saving = (row) => pending.has(state.texts[row]);
+addEventListener("beforeunload", (event) => { if (pending.size) event.preventDefault(); });
 
 export function label(row, ids) {
   const text = state.texts[row], mine = new Set(ids), seen = saidOf(row);
@@ -152,9 +168,8 @@ export function label(row, ids) {
   state.judged.set(text, mine);
   recount();
   changed();
-  const answer = sent.then(() => api.put(`/v1/project/sentences/${id}`, body)).finally(() => { if (pending.get(text) === mine) pending.delete(text); });
-  sent = answer.catch(() => {}); // said by act
-  return act(answer).then((ok) => ok || setProject(state.project));
+  const written = () => { if (pending.get(text) === mine) pending.delete(text); };
+  return act(() => api.put(`/v1/project/sentences/${id}`, body).finally(written)).then((ok) => ok || take(state.project));
 }
 
 export function wantWords(row) {

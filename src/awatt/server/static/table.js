@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, el, fill, nothing, say } from "./dom.js";
 import { marked, spans } from "./marked.js";
-import { act, aspects, colour, cut, found, label, onChange, recount, changed, saidOf, score, state } from "./state.js";
+import { act, aspects, colour, cut, found, label, onChange, recount, changed, saidOf, saving, score, state } from "./state.js";
 
 const table = byId("table"), rows = byId("rows"), detail = byId("detail");
 const height = () => (matchMedia("(max-width: 760px)").matches ? 88 : 60);
@@ -19,7 +19,7 @@ function chips(row) {
 // A row is made again only if it would look different: most of them stay while one scrolls or moves a threshold.
 function line(row, place) {
   const chosen = row === state.chosen, said = Boolean(saidOf(row));
-  const look = [state.reviews, state.learned, state.marks[row], chosen, said, state.words.has(state.ids[row])].join(" ");
+  const look = [state.reviews, state.learned, state.marks[row], chosen, said, saving(row), state.words.has(state.ids[row])].join(" ");
   const kept = lines.get(row), same = kept?.look === look;
   const node = same ? kept.node : make(row, chosen, said);
   node.setAttribute("aria-posinset", place + 1);
@@ -29,7 +29,7 @@ function line(row, place) {
 }
 
 function make(row, chosen, said) {
-  return el("div", { className: `row${chosen ? " chosen" : ""}${said ? " said" : ""}`, role: "option", id: `row-${row}`,
+  return el("div", { className: `row${chosen ? " chosen" : ""}${said ? " said" : ""}${saving(row) ? " saving" : ""}`, role: "option", id: `row-${row}`,
     "aria-selected": String(chosen), onclick: () => choose(row) },
     el("div", { className: "text" }, ...marked(row)),
     el("div", { className: "chips" }, said && el("span", { className: "person", title: "Labelled by you" }, "✓", el("span", { className: "spoken" }, " labelled by you: ")), ...chips(row)));
@@ -142,7 +142,7 @@ export function drawDetail() {
     el("p", { className: "hint" }, "Coloured words show where the model looked; they are no proof."));
 }
 
-const forget = () => { if (state.chosen !== null && saidOf(state.chosen)) act(api.remove(`/v1/project/sentences/${state.ids[state.chosen]}`)); };
+const forget = () => { if (state.chosen !== null && saidOf(state.chosen)) { const id = state.ids[state.chosen]; act(() => api.remove(`/v1/project/sentences/${id}`)); } };
 
 export function key(event) {
   const page = Math.max(1, Math.floor(table.clientHeight / height()) - 1);
