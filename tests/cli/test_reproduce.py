@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -56,11 +57,28 @@ def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("arguments", "runs"),
+    [
+        ("table-single --seeds 5 10 15 --settings 5x5 10x5 --methods imp graph --dry-run", 12),
+        ("table-single --seeds 5,10 --settings 5x5,10x5 --methods imp,graph --dry-run", 8),
+        ("--dry-run --seeds 5 10 table-single table-multi --methods imp", 16),
+        ("table-ablation --dry-run --seeds 5 --methods 'w/o SA' 'w/o QA'", 2),
+        ("table-ablation --dry-run --seeds '5 10' --methods 'w/o SA, w/o QA'", 4),
+    ],
+)
+def test_lists_are_words_or_have_commas(run: Run, tmp_path: Path, arguments: str, runs: int) -> None:
+    code, out, _ = run("reproduce", *shlex.split(arguments), "--out", tmp_path)
+    assert code == 0
+    assert len(out.splitlines()) == runs
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["table-nine"], "there is no item 'table-nine'. Choose one of: table-statistics, table-single"),
         (["table-single", "--settings", "5by5"], "--settings needs pairs such as 5x5, found '5by5'"),
         (["table-single", "--methods", "protonet"], "--methods has 'protonet'"),
+        (["table-single", "--settings", "5x5", "tabel"], "--settings needs pairs such as 5x5, found 'tabel'"),
         (["table-single", "--seeds", "five"], "--seeds needs whole numbers, found 'five'"),
         (["table-single"], "--data is needed"),
         (["table-statistics"], "--data is needed"),

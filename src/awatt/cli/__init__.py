@@ -35,7 +35,7 @@ app.command("models")(registry.models)
 app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
 app.command("bundle")(bundle.bundle)
-app.command("reproduce")(reproduce.reproduce)
+app.command("reproduce", cls=reproduce.ListsCommand)(reproduce.reproduce)
 
 # typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.
 _UsageError: Any = typer.BadParameter.__base__

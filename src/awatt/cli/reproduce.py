@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from awatt.cli.options import Address, Engine, check_engine
 
@@ -19,16 +20,35 @@ _SHOWN = {
 }
 
 
+class ListsCommand(TyperCommand):
+    """Words that follow the value of an option that holds a list belong to it: ``--seeds 5 10 15``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Such words are joined by commas; an option, or the name of an item, ends them."""
+        from awatt.reproduce.suites import ITEMS
+
+        names = ITEMS.keys() | _SHOWN.keys()
+        joined: list[str] = []
+        values = -1  # of the list that is being read; -1 outside one
+        for word in args:
+            if values > 0 and not word.startswith("-") and word not in names:
+                joined[-1] += f",{word}"
+                continue
+            joined.append(word)
+            values = 0 if word in ("--seeds", "--methods", "--settings", "--datasets") else 1 if values == 0 else -1
+        return super().parse_args(ctx, joined)
+
+
 def reproduce(
     items: Annotated[
         list[str] | None, typer.Argument(metavar="[ITEM]...", help="What to reproduce; --list names everything.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder that 'awatt data build' wrote.")] = None,
     out: Annotated[Path, typer.Option("--out", "--from", help="Folder of results, one JSON a run.")] = Path("results"),
-    seeds: Annotated[str, typer.Option(help="Seeds of the runs.")] = "5 10 15 20 25",
-    methods: Annotated[str, typer.Option(help="Only these methods or variants, with commas between.")] = "",
-    settings: Annotated[str, typer.Option(help="Only these settings, such as '5x5 10x5'.")] = "",
-    datasets: Annotated[str, typer.Option(help="Only these datasets of an item with several, commas between.")] = "",
+    seeds: Annotated[str, typer.Option(metavar="N ...", help="Seeds of the runs.")] = "5 10 15 20 25",
+    methods: Annotated[str, typer.Option(metavar="NAME ...", help="Only these methods or variants.")] = "",
+    settings: Annotated[str, typer.Option(metavar="NxK ...", help="Only these settings, such as 5x5 10x5.")] = "",
+    datasets: Annotated[str, typer.Option(metavar="NAME ...", help="Only these of an item's datasets.")] = "",
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, one core each.")] = 1,
     engine: Engine = "local",
     address: Address = "local",
@@ -143,10 +163,11 @@ def _needed(data: Path | None) -> Path:
 def _seeds(text: str) -> tuple[int, ...]:
     from awatt.errors import AwattError
 
-    for seed in text.split():
+    seeds = text.replace(",", " ").split()
+    for seed in seeds:
         if not seed.isdigit():
             raise AwattError(f"--seeds needs whole numbers, found {seed!r}.")
-    return tuple(map(int, text.split()))
+    return tuple(map(int, seeds))
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -157,7 +178,7 @@ def _pairs(settings: str) -> tuple[tuple[int, int], ...]:
     from awatt.errors import AwattError
 
     pairs = []
-    for setting in settings.split():
+    for setting in settings.replace(",", " ").split():
         n_way, cross, n_shot = setting.partition("x")
         if not (cross and n_way.isdigit() and n_shot.isdigit()):
             raise AwattError(f"--settings needs pairs such as 5x5, found {setting!r}.")
