@@ -192,6 +192,32 @@ def test_a_dot_of_the_map_names_its_sentence(page: Any) -> None:
         assert page.inner_text("#detail .full") == place["texts"][alone]
 
 
+def test_the_map_is_read_by_keyboard(page: Any) -> None:
+    page.click("#tab-overview")
+    page.wait_for_function(INKED)
+    place = page.evaluate(PLACE)
+    page.locator("canvas").focus()
+    page.keyboard.press("ArrowRight")  # begins at the chosen sentence
+    row, seen = 0, [0]
+    for key, (dx, dy) in {"ArrowRight": (1, 0), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowUp": (0, -1)}.items():
+        page.keyboard.press(key)
+        x, y = place["dots"][row]
+        along = [(a - x) * dx + (b - y) * dy for a, b in place["dots"]]
+        aside = [abs((a - x) * dy) + abs((b - y) * dx) for a, b in place["dots"]]
+        there = [n for n in range(86) if along[n] > 0 and aside[n] <= along[n]]
+        row = min(there, key=lambda n: along[n] ** 2 + aside[n] ** 2, default=row)
+        assert page.inner_text("#tip").startswith(place["texts"][row] + " → ")
+        seen.append(row)
+    assert len(set(seen)) > 2
+    ring = page.evaluate("document.querySelector('.ring').getBoundingClientRect().toJSON()")
+    area = page.evaluate("document.querySelector('canvas').getBoundingClientRect().toJSON()")
+    middle = ring["x"] + ring["width"] / 2 - area["x"], ring["y"] + ring["height"] / 2 - area["y"]
+    assert middle == pytest.approx(place["dots"][row], abs=1)
+    page.keyboard.press("Enter")
+    assert page.inner_text("#detail .full") == place["texts"][row]
+    assert page.locator("#rows .row.said").count() == 0  # it was opened, not accepted
+
+
 def near(dots: list[list[float]], x: float, y: float, most: float = 2) -> list[int]:
     return [n for n, (a, b) in enumerate(dots) if (a - x) ** 2 + (b - y) ** 2 <= most**2]
 
@@ -216,6 +242,18 @@ def test_saved_pictures_look_like_the_page(page: Any, theme: str) -> None:
     assert ("255, 255, 255" in paper) == (theme == "light")
     ink = page.evaluate("getComputedStyle(document.body).color")
     assert ink in pictures["aspects"]["all"]  # the words have the colour of the page's
+
+
+def test_on_a_narrow_screen_thresholds_leave_room_for_rows(page: Any) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.reload()
+    settle(page)
+    assert page.locator("#detail").is_visible()
+    page.click("#thresholds")
+    assert not page.locator("#detail").is_visible()
+    assert page.locator("#table").bounding_box()["height"] > 3 * 88
+    page.click("#thresholds")
+    assert page.locator("#detail").is_visible()
 
 
 def test_a_review_is_never_html(page: Any) -> None:

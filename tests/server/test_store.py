@@ -37,8 +37,8 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
         lambda: store.add_aspect("service", ["A rude waiter.", "Tasty soup."]),
         lambda: store.rename_aspect(food, "meals"),
         lambda: store.set_threshold(0.3),
-        lambda: store.set_threshold(0.7),
         lambda: store.set_threshold(0.1, food),
+        lambda: store.set_threshold(0.7),
         lambda: store.judge("We left.", []),
         lambda: store.judge("Tasty soup.", [food]),
         lambda: store.remove_example(store.content().examples[0].id),
@@ -62,6 +62,24 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
     store.add_aspect("price")
     with pytest.raises(ConflictError, match="nothing to redo"):  # a new action forgets what was undone
         store.redo()
+
+
+def test_the_steps_of_a_slider_are_undone_together(store: ProjectStore) -> None:
+    food = store.add_aspect("food")
+    for value in (0.4, 0.5, 0.6):
+        store.set_threshold(value)
+    for value in (0.7, 0.8):
+        store.change_aspect(food, None, value)
+    store.undo()
+    assert (store.content().threshold, store.content().aspects[0].threshold) == (0.6, None)
+    store.set_threshold(0.9)  # joins the three, and what was undone is forgotten
+    with pytest.raises(ConflictError, match="nothing to redo"):
+        store.redo()
+    store.undo()
+    assert store.content().threshold is None
+    store.redo()
+    assert store.content().threshold == 0.9
+    assert store.content().undo == "threshold"
 
 
 def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:

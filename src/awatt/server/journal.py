@@ -39,14 +39,22 @@ def create_triggers(connection: sqlite3.Connection) -> None:
             )
 
 
-def begin_action(connection: sqlite3.Connection, title: str, *, undone: bool = False) -> int:
-    """From here on changes belong to a new action; one that a person does forgets what could be redone."""
+def begin_action(connection: sqlite3.Connection, title: str, *, undone: bool = False, joins: bool = False) -> int:
+    """From here on changes belong to a new action; one that a person does forgets what could be redone.
+
+    With ``joins`` they belong to the last action, if it has the same title.
+    """
     if not undone:
         connection.execute("DELETE FROM actions WHERE undone = 1")
-    number = connection.execute("INSERT INTO actions (title, undone) VALUES (?, ?)", (title, int(undone))).lastrowid
+    last = _last(connection, undone=False) if joins else None
+    if last is not None and last[1] == title:
+        number = last[0]
+    else:
+        made = connection.execute("INSERT INTO actions (title, undone) VALUES (?, ?)", (title, int(undone)))
+        number = int(made.lastrowid or 0)
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('action', ?)", (str(number),))
-    connection.execute("DELETE FROM actions WHERE id <= ?", (int(number or 0) - KEPT,))
-    return int(number or 0)
+    connection.execute("DELETE FROM actions WHERE id <= ?", (number - KEPT,))
+    return number
 
 
 def end_action(connection: sqlite3.Connection, number: int) -> None:

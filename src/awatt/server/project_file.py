@@ -124,17 +124,18 @@ class ProjectFile:
             raise AwattError(f"the project could not be written or read ({error}). {advice}") from error
 
     @contextmanager
-    def _action(self, title: str, *changed: str) -> Iterator[None]:
+    def _action(self, title: str, *changed: str, joins: bool = False) -> Iterator[None]:
         """A change that can be undone; ``changed`` are the counters that it moves beside the revision.
 
-        One within another is part of it: both are undone together.
+        One within another is part of it: both are undone together, as one that ``joins`` is with the one before it,
+        if that has the same title.
         """
         with self._transaction():
             if self._acting:
                 yield
                 self._count(*changed)
                 return
-            number = begin_action(self._connection, title)
+            number = begin_action(self._connection, title, joins=joins)
             self._acting = True
             try:
                 yield

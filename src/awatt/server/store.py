@@ -97,7 +97,7 @@ class ProjectStore(ProjectFile):
         """Another name, another threshold, or both; undone together."""
         with self._transaction():
             title = f"threshold of {self._name(key)}" if name is None else f"rename {self._name(key)}"
-            with self._action(title):
+            with self._action(title, joins=name is None):
                 if name is not None:
                     self.rename_aspect(key, name)
                 if threshold is not ...:
@@ -122,12 +122,15 @@ class ProjectStore(ProjectFile):
             self._run("DELETE FROM aspects WHERE id = ?", (key,))
 
     def set_threshold(self, value: float | None, aspect: int | None = None) -> None:
-        """Of an aspect, or of the project. None is the project's, or the model's own."""
+        """Of an aspect, or of the project. None is the project's, or the model's own.
+
+        The steps of a slider are undone together.
+        """
         if aspect is not None:
-            with self._transaction(), self._action(f"threshold of {self._name(aspect)}"):
+            with self._transaction(), self._action(f"threshold of {self._name(aspect)}", joins=True):
                 self._run("UPDATE aspects SET threshold = ? WHERE id = ?", (value, aspect))
             return
-        with self._action("threshold"):
+        with self._action("threshold", joins=True):
             self._run("DELETE FROM settings WHERE name = 'threshold'")  # REPLACE would not run the triggers
             self._run("INSERT INTO settings VALUES ('threshold', ?)", (json.dumps(value),))
 

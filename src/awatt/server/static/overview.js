@@ -48,7 +48,8 @@ function matrix() {
   return svg("svg", { viewBox: `0 0 ${across} ${80 + n * size}`, width: across, role: "img", "aria-label": `Sentences that mention two aspects: ${spoken}` }, ...cells);
 }
 
-const canvas = el("canvas", { role: "img", "aria-label": "A map of the sentences: near ones speak of the same. All of them are in the view Sentences." });
+const canvas = el("canvas", { role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: near ones speak of the same. Arrow keys go from one to the next, Enter opens it." });
+const ring = el("i", { className: "ring", hidden: true });
 const point = (row) => [canvas.width * (0.5 + 0.47 * places[2 * row]), canvas.height * (0.5 - 0.46 * places[2 * row + 1])];
 
 function drawMap() {
@@ -81,9 +82,43 @@ function nearest(event) {
   return best;
 }
 
-const tip = el("p", { className: "hint tip" }, "Point at a dot to read it; click to open it.");
-canvas.addEventListener("mousemove", (event) => { const row = nearest(event); if (row >= 0) tip.textContent = `${state.texts[row]} → ${found(row).map((a) => a.name).join(", ") || "none"}`; });
-canvas.addEventListener("click", (event) => { const row = nearest(event); if (row >= 0) { set({ aspect: null, kind: "all", text: "", only: null }); show("sentences"); choose(row); } });
+// The nearest sentence within the quarter of the map that an arrow key points to.
+function beside(row, key) {
+  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key], [x, y] = point(row);
+  let best = row, least = Infinity;
+  for (let other = 0; other < state.texts.length; other++) {
+    const [a, b] = point(other), along = (a - x) * dx + (b - y) * dy, aside = Math.abs((a - x) * dy) + Math.abs((b - y) * dx);
+    if (along > 0 && aside <= along && along ** 2 + aside ** 2 < least) { least = along ** 2 + aside ** 2; best = other; }
+  }
+  return best;
+}
+
+const tip = el("p", { className: "hint tip", id: "tip", "aria-live": "polite" }, "Point at a dot to read it, or go there with the arrow keys; a click or Enter opens it.");
+let pointed = -1;
+function pointAt(row) {
+  pointed = row;
+  ring.hidden = row < 0;
+  if (row < 0) return;
+  const [x, y] = point(row);
+  ring.style.setProperty("left", `${100 * x / canvas.width}%`);
+  ring.style.setProperty("top", `${100 * y / canvas.height}%`);
+  tip.textContent = `${state.texts[row]} → ${found(row).map((a) => a.name).join(", ") || "none"}`;
+}
+function open(row) {
+  set({ aspect: null, kind: "all", text: "", only: null });
+  show("sentences");
+  choose(row);
+}
+canvas.addEventListener("mousemove", (event) => { const row = nearest(event); if (row >= 0) pointAt(row); });
+canvas.addEventListener("click", (event) => { const row = nearest(event); if (row >= 0) open(row); });
+canvas.addEventListener("keydown", (event) => {
+  if (!places || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Enter" && pointed >= 0) open(pointed);
+  else if (event.key.startsWith("Arrow")) pointAt(pointed < 0 ? state.chosen ?? 0 : beside(pointed, event.key));
+  else return;
+  event.preventDefault();
+  event.stopPropagation(); // Enter would accept what has just been opened
+});
 
 function saveSvg(picture, name) {
   const copy = picture.cloneNode(true), [, , wide, tall] = picture.getAttribute("viewBox").split(" ");
@@ -100,6 +135,7 @@ async function loadMap() {
   try {
     places = (await api.floats("/v1/project/map")).values;
     placed = key;
+    pointAt(-1); // it was among other sentences
     drawMap();
   } catch (error) { say(error.message, true); }
 }
@@ -114,7 +150,7 @@ export function draw() {
     el("div", { className: "cards two" },
       el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { id: "save-aspects", onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
       el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { id: "save-together", onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
-      el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, canvas, tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
+      el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, el("div", { className: "map" }, canvas, ring), tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
   drawMap();
 }
 
