@@ -288,6 +288,7 @@ def test_screenshots(page: Any) -> None:
     folder = Path(os.environ["AWATT_SCREENSHOTS"])
     page.keyboard.press("Enter")  # so that a label is seen
     page.wait_for_selector("#rows .row.said mark")
+    page.wait_for_selector("#message", state="hidden")
     shots = [("workbench", "sentences", "light", 1280, 800), ("overview", "overview", "light", 1280, 1530)]
     shots += [(f"{v}-{t}-{w}", v, t, w, 800) for v in VIEWS for t in ("light", "dark") for w in (1280, 400)]
     for name, view, theme, width, height in shots:
