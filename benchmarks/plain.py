@@ -24,10 +24,10 @@ from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.episode import Episode
 from awatt.evaluation import measure, score_episodes
-from awatt.runs import RunFolder
+from awatt.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.system import System, SystemConfig
 from awatt.thresholds.static import default_threshold
-from awatt.training import RunConfig, Trainer, TrainingConfig
+from awatt.training import Trainer
 
 
 class PlainProtoAwatt(nn.Module):

@@ -21,10 +21,10 @@ from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
 from awatt.errors import AwattError
 from awatt.evaluation import measure, replace_threshold, score_episodes
-from awatt.runs import RunFolder
+from awatt.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.system import System, SystemConfig
 from awatt.thresholds import THRESHOLDS
-from awatt.training import RunConfig, TrainingConfig, pick_device, train
+from awatt.training import pick_device, train
 
 torch.set_num_threads(1)
 

@@ -29,9 +29,9 @@ from awatt.errors import AwattError, require
 from awatt.evaluation import measure, score_episodes
 from awatt.files import shared_folder
 from awatt.metrics import macro_f1, roc_auc
-from awatt.runs import RunFolder
+from awatt.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.system import System, SystemConfig
-from awatt.training import RunConfig, Trainer, TrainingConfig
+from awatt.training import Trainer
 
 ENCODER_NAMES = ("glove-cnn", "static")
 SETTINGS = ((5, 5), (10, 10))

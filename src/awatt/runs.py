@@ -1,9 +1,11 @@
-"""A run's folder: its settings, its log, its checkpoint and the best model so far."""
+"""A run: its settings, and its folder with the log, the checkpoint and the best model so far."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,56 @@ from torch import Tensor
 
 from awatt import __version__
 from awatt.data.fewasp import read_json
+from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError, DataError
 from awatt.files import write_text, write_whole
+from awatt.system import SystemConfig
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The paper's schedule (appendix, "Training Details"); what it does not say is chosen on validation."""
+
+    learning_rate: float = 1e-3
+    joint_learning_rate: float = 1e-4  # of a second stage in which the model learns, too
+    episodes_an_epoch: int = 800
+    validation_episodes: int = 600
+    patience: int = 3  # epochs without a better validation measure
+    max_epochs: int = 100
+    episodes_a_step: int = 2
+    #: rate of word tables relative to the rest: at the full rate they learn the train classes' words by heart
+    table_rate: float = 0.03
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "joint_learning_rate", "table_rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise AwattError(f"training.{name} is {getattr(self, name)}, needs a number above 0.")
+        for name in ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step"):
+            if getattr(self, name) < 1:
+                raise AwattError(f"training.{name} is {getattr(self, name)}, needs at least 1.")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that a run's numbers depend on."""
+
+    system: SystemConfig
+    shape: EpisodeShape
+    training: TrainingConfig
+    seed: int = 5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**64:
+            raise AwattError(f"the seed is {self.seed}, needs a whole number from 0 to 2**64 - 1.")
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON, every default written out."""
+        return {
+            **self.system.to_mapping(),
+            "episode": asdict(self.shape),
+            "training": asdict(self.training),
+            "seed": self.seed,
+        }
 
 
 class RunFolder:
@@ -115,3 +165,24 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, name: str, tensors: Mapp
             plain = isinstance(optimizer, torch.optim.SparseAdam) and field == "step"
             state.setdefault(int(number), {})[field] = int(value) if plain else value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def model_card(config: RunConfig, entry: Mapping[str, Any], description: Mapping[str, Any]) -> str:
+    """What the model is, where it comes from and how good it was on validation."""
+    system, shape = config.system, config.shape
+    splits = (description.get("provenance") or {}).get("splits", {})
+    origin = ", ".join(f"{split}: {facts['source']}" for split, facts in splits.items()) or "not recorded"
+    return f"""# {system.method} with {system.encoder}
+
+Few-shot aspect category detection, trained with awatt {description["awatt"]}.
+
+| | |
+|---|---|
+| method, encoder, threshold | {system.method}, {system.encoder}, {system.threshold} |
+| trained on | {description["data"]} ({origin}) |
+| episodes | {shape.n_way}-way {shape.n_shot}-shot, {shape.n_query} queries an aspect, seed {config.seed} |
+| best epoch | {entry["epoch"]} ({entry["stage"]} stage) |
+| validation AUC, macro-F1 | {entry["val_auc"]:.4f}, {entry["val_macro_f1"]:.4f} |
+
+Load it with `awatt evaluate FOLDER --data DIR`. `config.json` has every setting.
+"""

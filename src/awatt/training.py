@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,59 +20,13 @@ from torch import Tensor
 
 from awatt.data.corpus import Corpus, find_split, load_corpus
 from awatt.data.fewasp import SPLITS, read_json
-from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
+from awatt.data.sampler import EpisodeSampler, servable
 from awatt.episode import Episode
 from awatt.errors import AwattError
 from awatt.evaluation import measure, score_episodes
-from awatt.runs import RunFolder, flatten_optimizer, restore_optimizer
-from awatt.system import System, SystemConfig
+from awatt.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
+from awatt.system import System
 from awatt.thresholds import Scored
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """The paper's schedule (appendix, "Training Details"); what it does not say is chosen on validation."""
-
-    learning_rate: float = 1e-3
-    joint_learning_rate: float = 1e-4  # of a second stage in which the model learns, too
-    episodes_an_epoch: int = 800
-    validation_episodes: int = 600
-    patience: int = 3  # epochs without a better validation measure
-    max_epochs: int = 100
-    episodes_a_step: int = 2
-    #: rate of word tables relative to the rest: at the full rate they learn the train classes' words by heart
-    table_rate: float = 0.03
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "joint_learning_rate", "table_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise AwattError(f"training.{name} is {getattr(self, name)}, needs a number above 0.")
-        for name in ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step"):
-            if getattr(self, name) < 1:
-                raise AwattError(f"training.{name} is {getattr(self, name)}, needs at least 1.")
-
-
-@dataclass(frozen=True)
-class RunConfig:
-    """Everything that a run's numbers depend on."""
-
-    system: SystemConfig
-    shape: EpisodeShape
-    training: TrainingConfig
-    seed: int = 5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**64:
-            raise AwattError(f"the seed is {self.seed}, needs a whole number from 0 to 2**64 - 1.")
-
-    def describe(self) -> dict[str, Any]:
-        """As JSON, every default written out."""
-        return {
-            **self.system.to_mapping(),
-            "episode": asdict(self.shape),
-            "training": asdict(self.training),
-            "seed": self.seed,
-        }
 
 
 @dataclass(frozen=True)
@@ -346,24 +300,3 @@ class Trainer:
         self.system.load_state_dict(state)
         for name, optimizer in optimizers.items():
             restore_optimizer(optimizer, name, tensors)
-
-
-def model_card(config: RunConfig, entry: Mapping[str, Any], description: Mapping[str, Any]) -> str:
-    """What the model is, where it comes from and how good it was on validation."""
-    system, shape = config.system, config.shape
-    splits = (description.get("provenance") or {}).get("splits", {})
-    origin = ", ".join(f"{split}: {facts['source']}" for split, facts in splits.items()) or "not recorded"
-    return f"""# {system.method} with {system.encoder}
-
-Few-shot aspect category detection, trained with awatt {description["awatt"]}.
-
-| | |
-|---|---|
-| method, encoder, threshold | {system.method}, {system.encoder}, {system.threshold} |
-| trained on | {description["data"]} ({origin}) |
-| episodes | {shape.n_way}-way {shape.n_shot}-shot, {shape.n_query} queries an aspect, seed {config.seed} |
-| best epoch | {entry["epoch"]} ({entry["stage"]} stage) |
-| validation AUC, macro-F1 | {entry["val_auc"]:.4f}, {entry["val_macro_f1"]:.4f} |
-
-Load it with `awatt evaluate FOLDER --data DIR`. `config.json` has every setting.
-"""

@@ -24,7 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from awatt.data import formats, records
+from awatt.data import formats, readers
 from awatt.data.records import Record, read_records
 from awatt.data.writer import RecordWriter
 from awatt.errors import AwattError, DataError
@@ -402,7 +402,7 @@ def test_paths_that_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "x.txt").write_text("a")
-    monkeypatch.setattr(records, "open", refuse, raising=False)
+    monkeypatch.setattr(readers, "open", refuse, raising=False)
     assert "cannot be read (Permission denied)" in str(fault_of(tmp_path / "x.txt"))
 
 
@@ -511,7 +511,7 @@ def test_reading_goes_no_further_than_asked(
     ("kind", "message"), [("txt", "over 1,000 characters"), ("csv", "field larger than field limit")]
 )
 def test_what_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
-    for module in (records, formats):
+    for module in (readers, formats):
         monkeypatch.setattr(module, "LONGEST_LINE", 1000)
     csv.field_size_limit(1000)
     endless = Endless(b"", b"xxx") if kind == "txt" else Endless(b'text\n"', b"xxx\n")

@@ -13,7 +13,7 @@ import typer
 from awatt.cli.bundle import evaluate_matcher, find_matcher
 
 if TYPE_CHECKING:
-    from awatt.training import RunConfig
+    from awatt.runs import RunConfig
 
 Data = Annotated[Path, typer.Option(help="A dataset's folder, with train, val and test files.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, mps.")]
@@ -73,8 +73,8 @@ def _resolve(config: Path | None, options: dict[str, Any], episode: dict[str, An
     from awatt.config import build, parse_overrides, read_toml
     from awatt.data.sampler import EpisodeShape
     from awatt.errors import AwattError
+    from awatt.runs import RunConfig, TrainingConfig
     from awatt.system import SystemConfig
-    from awatt.training import RunConfig, TrainingConfig
 
     content = read_toml(config) if config else {}
     sections = {"model", "encoder", "threshold", "training", "episode"}

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.data.fewasp import read_fewasp
-from awatt.data.records import READERS, read_records
+from awatt.data.readers import READERS
+from awatt.data.records import read_records
 from awatt.errors import AwattError
 
 

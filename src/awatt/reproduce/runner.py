@@ -27,8 +27,9 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     require("torch", "train").set_num_threads(1)
     from awatt.evaluation import measure, score_episodes
     from awatt.reproduce.figure_data import MEASURES
+    from awatt.runs import RunConfig, TrainingConfig
     from awatt.system import SystemConfig
-    from awatt.training import RunConfig, TrainingConfig, train
+    from awatt.training import train
 
     start = time.perf_counter()
     settings = parse_overrides([*run.settings, *overrides])
