@@ -14,8 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# A busy machine is no fault of what is tested.
+settings.register_profile("awatt", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("awatt")
 
 # A shell that starts the tests in the background makes them, and all that they start, deaf to Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -84,7 +84,7 @@ def test_a_blank_text_mentions_nothing(text: str, mode: str) -> None:
     assert (found.aspects, set(found.scores.values()), found.words) == ([], {0.0}, {})
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.text(max_size=200), st.sampled_from([0.0, 0.01, 0.5]))
 def test_words_are_whole_and_at_their_offsets(text: str, threshold: float) -> None:
     found = DETECTOR.detect(text, threshold)
@@ -105,7 +105,7 @@ def test_pieces_of_a_word_are_put_together() -> None:
     assert {word.text for words in found.words.values() for word in words} <= whole
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.text(alphabet="ab. !?\n\r\u2028é😀'\"()", max_size=80))
 def test_sentences_of_a_review_are_at_their_offsets(text: str) -> None:
     review = DETECTOR.detect_review(text, threshold=0.0)

@@ -26,7 +26,7 @@ from awatt.metrics import (
     roc_auc,
 )
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 12), st.integers(2, 4))
 any_scores = st.floats(-1e6, 1e6)
 tied_scores = st.sampled_from([-1.0, -0.0, 0.0, 0.5])

@@ -95,7 +95,7 @@ REVIEWS = st.lists(
 ).flatmap(lambda words: st.sampled_from([" ", "", "\t", "  "]).map(lambda gap: gap.join(words)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(TEXTS, REVIEWS))
 def test_offsets_increase_stay_inside_and_cover_no_whitespace(text: str) -> None:
     place = 0
@@ -105,13 +105,13 @@ def test_offsets_increase_stay_inside_and_cover_no_whitespace(text: str) -> None
         place = end
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(TEXTS, REVIEWS))
 def test_encoding_and_splitting_see_the_same_words(text: str) -> None:
     assert len(split_words(TOKENIZER, text)) == len(TOKENIZER.encode(text).ids)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(string.ascii_letters + string.digits + " ,!?()'", max_size=60))
 def test_plain_text_is_covered_whole(text: str) -> None:
     if "''" not in text:  # two apostrophes are a quote, of which the offsets keep the last

@@ -111,7 +111,7 @@ any_row = st.fixed_dictionaries({"text": any_text, "aspects": st.lists(any_text,
 
 
 @pytest.mark.parametrize("kind", TABLES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(any_row, min_size=1, max_size=5))
 def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any]]) -> None:
     path = tmp_path / f"any.{kind}"
@@ -122,7 +122,7 @@ def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any
     assert [record.aspects for record in found] == [tuple(each) for each in names]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(any_text.filter(lambda text: text.strip() and not {"\r", "\n"} & set(text))))
 def test_any_line_of_plain_text_comes_back(tmp_path: Path, texts: list[str]) -> None:
     path = tmp_path / "any.txt"

@@ -113,7 +113,7 @@ def test_batches_are_the_same_episodes_in_order(count: int, size: int) -> None:
     assert all(same(batch, whole[place * size : (place + 1) * size]) for place, batch in enumerate(batches))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(SHAPES), st.integers(0, 10**9), st.integers(1, 7), st.integers(0, 2**64 - 1))
 def test_an_episode_does_not_depend_on_its_batch(shape: EpisodeShape, first: int, count: int, seed: int) -> None:
     sampler = EpisodeSampler(CORPUS, shape, seed)
@@ -329,7 +329,7 @@ def test_servable_by_hand() -> None:
     assert not fits(2, 1, 1, 0.5)  # two such queries, but 7 - 4 - 3 may be all that is free
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     n_way=st.integers(1, 9),
     n_shot=st.integers(1, 20),

@@ -48,7 +48,7 @@ class Server:
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(how)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 def settle(page: Any) -> None:

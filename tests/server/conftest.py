@@ -21,9 +21,7 @@ from .browsing import CHROMIUM, Server, open_sample
 
 HOST = "127.0.0.1:8377"
 TOKEN = "a-token-for-the-tests"
-SMALL = Limits(
-    body=200_000, json_body=20_000, texts=20, characters=500, aspects=8, examples=60, sentences=300, body_seconds=0.3
-)
+SMALL = Limits(body=200_000, json_body=20_000, texts=20, characters=500, aspects=8, examples=60, sentences=300)
 
 
 def make_client(folder: Path, limits: Limits = SMALL, token: str | None = TOKEN) -> TestClient:

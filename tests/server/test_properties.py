@@ -99,7 +99,7 @@ def test_every_answer_is_one_that_the_document_names(served: Any, document: Any)
 
 def check(cases: Any, served: Any, seen: Counter[bool]) -> None:
     @given(case=cases)
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @settings(max_examples=20, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     def holds(case: Any) -> None:
         answer = send(case, served)
         seen[answer.is_success] += 1

@@ -74,6 +74,6 @@ def test_it_stops_when_told(tmp_path: Path) -> None:
         with urllib.request.urlopen(f"{lines[0].split()[-1].partition('?')[0]}health/ready", timeout=30) as answer:
             assert answer.status == 200
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+        assert process.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         assert "Traceback" not in process.stderr.read()
     assert not (tmp_path / "p.sqlite-wal").exists()  # closed properly

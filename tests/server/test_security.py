@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ def test_large_bodies_are_refused(client: Any) -> None:
     assert client.post("/v1/project/columns?format=csv", content=parts, headers=unknown).status_code == 413
 
 
-def test_a_slow_body_is_given_up(client: Any) -> None:
+def test_a_slow_body_is_given_up(tmp_path: Path) -> None:
+    client: Any = make_client(tmp_path, replace(SMALL, body_seconds=0.3))
     sent: list[dict[str, Any]] = []
 
     async def ask() -> None:
@@ -103,7 +105,7 @@ def test_a_slow_body_is_given_up(client: Any) -> None:
 
         headers = [(b"host", HOST.encode()), (b"authorization", f"Bearer {TOKEN}".encode())]
         scope = {"type": "http", "method": "POST", "path": "/v1/detect", "query_string": b"", "headers": headers}
-        await asyncio.wait_for(client.guard(scope, receive, send), 5)
+        await asyncio.wait_for(client.guard(scope, receive, send), 60)
 
     asyncio.run(ask())
     assert sent[0]["status"] == 408

@@ -124,7 +124,7 @@ def test_none_accepted_is_none() -> None:
     torch.testing.assert_close(constant(0.3).evidence(scored), torch.full((2, 4, 3), 1 / (1 + math.exp(-0.3))))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(n_way=st.integers(1, 20), n_shot=st.integers(1, 20), n_query=st.integers(1, 4), seed=st.integers(0, 2**31 - 1))
 def test_the_order_of_aspects_and_of_queries_does_not_matter(n_way: int, n_shot: int, n_query: int, seed: int) -> None:
     torch.manual_seed(seed)
