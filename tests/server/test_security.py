@@ -92,10 +92,9 @@ def test_large_bodies_are_refused(client: Any) -> None:
 
 
 def test_a_slow_body_is_given_up(tmp_path: Path) -> None:
-    client: Any = make_client(tmp_path, replace(SMALL, body_seconds=0.3))
     sent: list[dict[str, Any]] = []
 
-    async def ask() -> None:
+    async def ask(guard: Any) -> None:
         async def receive() -> dict[str, Any]:
             await asyncio.sleep(0.1)
             return {"type": "http.request", "body": b" ", "more_body": True}
@@ -105,9 +104,10 @@ def test_a_slow_body_is_given_up(tmp_path: Path) -> None:
 
         headers = [(b"host", HOST.encode()), (b"authorization", f"Bearer {TOKEN}".encode())]
         scope = {"type": "http", "method": "POST", "path": "/v1/detect", "query_string": b"", "headers": headers}
-        await asyncio.wait_for(client.guard(scope, receive, send), 60)
+        await asyncio.wait_for(guard(scope, receive, send), 60)
 
-    asyncio.run(ask())
+    with make_client(tmp_path, replace(SMALL, body_seconds=0.3)) as client:
+        asyncio.run(ask(client.guard))  # type: ignore[attr-defined]
     assert sent[0]["status"] == 408
 
 
