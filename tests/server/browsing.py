@@ -53,7 +53,7 @@ class Server:
 
 def settle(page: Any) -> None:
     """Until the sentences are there, with what was found in them."""
-    page.wait_for_selector("#rows .row .chip")
+    page.wait_for_selector("#rows .row .chip:not(.awaited)")
     page.wait_for_function("() => document.getElementById('status').textContent.includes('sentences')")
 
 

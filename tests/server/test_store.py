@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from awatt.errors import AwattError
+from awatt.server.journal import KEPT
 from awatt.server.limits import ConflictError, Limits, NotFoundError
 from awatt.server.store import LOADS, ProjectStore
 
@@ -72,14 +73,49 @@ def test_the_steps_of_a_slider_are_undone_together(store: ProjectStore) -> None:
         store.change_aspect(food, None, value)
     store.undo()
     assert (store.content().threshold, store.content().aspects[0].threshold) == (0.6, None)
-    store.set_threshold(0.9)  # joins the three, and what was undone is forgotten
-    with pytest.raises(ConflictError, match="nothing to redo"):
-        store.redo()
+    store.set_threshold(0.9)  # something was undone since: a step of its own
+    store.undo()
+    assert store.content().threshold == 0.6
     store.undo()
     assert store.content().threshold is None
+    for wanted in (0.6, 0.9):
+        store.redo()
+        assert store.content().threshold == wanted
+
+
+def test_what_changes_nothing_has_not_been(store: ProjectStore) -> None:
+    food = store.add_aspect("food", ["Tasty soup."])
+    store.set_threshold(0.5)
+    store.change_aspect(food, None, 0.4)
+    store.judge("We left.", [])
+    store.undo()
+    before = store.content()
+    for nothing in (
+        lambda: store.judge("Tasty soup.", [food]),
+        lambda: store.rename_aspect(food, "food"),
+        lambda: store.change_aspect(food, "food", 0.4),
+        lambda: store.set_threshold(0.5),
+        lambda: store.add_examples(food, ["Tasty soup."]),
+        lambda: store.forget("Never said."),
+    ):
+        nothing()
+        assert store.content() == before  # with its counters, and what can be undone and redone
     store.redo()
-    assert store.content().threshold == 0.9
-    assert store.content().undo == "threshold"
+    assert store.content().examples[-1].text == "We left."
+
+
+def test_the_last_200_actions_can_be_undone(store: ProjectStore) -> None:
+    for number in range(KEPT + 50):
+        store.judge(f"Sentence {number}.", [])
+        store.judge(f"Sentence {number}.", [])  # changes nothing
+    for _ in range(KEPT):
+        store.undo()
+    assert [example.text for example in store.content().examples] == [f"Sentence {number}." for number in range(50)]
+    assert store.content().undo is None
+    for _ in range(KEPT):
+        store.redo()
+    assert len(store.content().examples) == KEPT + 50
+    assert store._connection.execute("SELECT count(*) FROM actions").fetchone() == (KEPT,)
 
 
 def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:

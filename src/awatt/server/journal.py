@@ -40,28 +40,30 @@ def create_triggers(connection: sqlite3.Connection) -> None:
 
 
 def begin_action(connection: sqlite3.Connection, title: str, *, undone: bool = False, joins: bool = False) -> int:
-    """From here on changes belong to a new action; one that a person does forgets what could be redone.
+    """From here on changes belong to a new action.
 
-    With ``joins`` they belong to the last action, if it has the same title.
+    With ``joins`` they belong to the last action, if it has the same title and nothing was undone after it.
     """
-    if not undone:
-        connection.execute("DELETE FROM actions WHERE undone = 1")
-    last = _last(connection, undone=False) if joins else None
+    last = _last(connection, undone=False) if joins and _last(connection, undone=True) is None else None
     if last is not None and last[1] == title:
         number = last[0]
     else:
         made = connection.execute("INSERT INTO actions (title, undone) VALUES (?, ?)", (title, int(undone)))
         number = int(made.lastrowid or 0)
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('action', ?)", (str(number),))
-    connection.execute("DELETE FROM actions WHERE id <= ?", (number - KEPT,))
     return number
 
 
-def end_action(connection: sqlite3.Connection, number: int) -> None:
-    """Forget an action that changed nothing."""
-    connection.execute(
-        "DELETE FROM actions WHERE id = ? AND NOT EXISTS (SELECT 1 FROM journal WHERE action = ?)", (number, number)
-    )
+def changes_of(connection: sqlite3.Connection, number: int) -> int:
+    """How many changes an action has made so far."""
+    return int(connection.execute("SELECT count(*) FROM journal WHERE action = ?", (number,)).fetchone()[0])
+
+
+def end_action(connection: sqlite3.Connection) -> None:
+    """A person has done it: what could be redone is forgotten, and what was done long ago."""
+    connection.execute("DELETE FROM actions WHERE undone = 1")
+    kept = "SELECT id FROM actions ORDER BY id DESC LIMIT ?"
+    connection.execute(f"DELETE FROM actions WHERE id NOT IN ({kept})", (KEPT,))
 
 
 def forget_before(connection: sqlite3.Connection, table: str, values: dict[str, int]) -> None:
@@ -89,12 +91,7 @@ def take_back(connection: sqlite3.Connection, *, undone: bool) -> str | None:
     statements = connection.execute("SELECT statement FROM journal WHERE action = ? ORDER BY id DESC", (number,))
     todo = [statement for (statement,) in statements]
     connection.execute("DELETE FROM actions WHERE id = ?", (number,))
-    if undone:  # what else can be redone must stay
-        connection.execute("UPDATE actions SET undone = 2 WHERE undone = 1")
-        begin_action(connection, title)
-        connection.execute("UPDATE actions SET undone = 1 WHERE undone = 2")
-    else:
-        begin_action(connection, title, undone=True)
+    begin_action(connection, title, undone=not undone)
     for statement in todo:
         connection.execute(statement)
     return str(title)

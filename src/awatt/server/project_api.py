@@ -76,8 +76,8 @@ def make_routes(service: Service) -> APIRouter:
     @router.get("/map", responses=gives_bytes(BYTES))
     async def sentence_map() -> Response:
         """A place for every sentence: pairs of 32-bit floats (little-endian), from -1 to 1."""
-        found = await service.run(workbench.sentence_map)
-        return Response(found.astype("<f4").tobytes(), media_type=BYTES)
+        reviews, found = await service.run(workbench.sentence_map)
+        return Response(found.astype("<f4").tobytes(), media_type=BYTES, headers={"x-awatt-reviews": str(reviews)})
 
     @router.post("/words", responses=gives(Words))
     async def words(body: IdsBody) -> Response:

@@ -18,7 +18,7 @@ from typing import Any
 
 from awatt.errors import AwattError
 from awatt.server.content import Version
-from awatt.server.journal import begin_action, create_triggers, end_action, take_back
+from awatt.server.journal import begin_action, changes_of, create_triggers, end_action, take_back
 from awatt.server.limits import ConflictError
 
 FORMAT = 2
@@ -47,7 +47,7 @@ class ProjectFile:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        with self._snapshot():  # another process may be making the file at this moment
+        with self.snapshot():  # another process may be making the file at this moment
             application = run("PRAGMA application_id").fetchone()[0]
             tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables and application != APPLICATION:
@@ -104,7 +104,7 @@ class ProjectFile:
                 raise
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Everything that is read within is of one moment."""
         with self._lock:
             if self._connection.in_transaction:
@@ -128,7 +128,7 @@ class ProjectFile:
         """A change that can be undone; ``changed`` are the counters that it moves beside the revision.
 
         One within another is part of it: both are undone together, as one that ``joins`` is with the one before it,
-        if that has the same title.
+        if that has the same title. One that changes nothing has not been.
         """
         with self._transaction():
             if self._acting:
@@ -136,13 +136,17 @@ class ProjectFile:
                 self._count(*changed)
                 return
             number = begin_action(self._connection, title, joins=joins)
+            before = changes_of(self._connection, number)
             self._acting = True
             try:
                 yield
             finally:
                 self._acting = False
-            end_action(self._connection, number)
-            self._count("revision", *changed)
+            if changes_of(self._connection, number) > before:
+                end_action(self._connection)
+                self._count("revision", *changed)
+            elif not before:
+                self._run("DELETE FROM actions WHERE id = ?", (number,))
 
     def _count(self, *names: str) -> None:
         for name in names:

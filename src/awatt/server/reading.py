@@ -113,10 +113,16 @@ def read_reviews(
         reviews: list[Review] = []
         total = 0
         for record in chain.from_iterable(batches):
-            reviews.append((dict(record.fields), _sentences(record, split, limits)))
+            try:
+                reviews.append((dict(record.fields), _sentences(record, split, limits)))
+            except AwattError as error:
+                faults.append(str(error))
+                continue
             total += len(reviews[-1][1])
             if total > limits.sentences:
                 raise AwattError(f"the file has more than {limits.sentences:,} sentences. Load a part of it.")
+    if not total and faults:
+        raise AwattError(f"no row of the file can be read. The first: {faults[0]}")
     if not total:
         raise AwattError(f"the column '{column}' of the file has no text. Choose another one.")
     return reviews, faults

@@ -35,7 +35,7 @@ class ProjectStore(ProjectFile):
 
     def content(self) -> Content:
         """Everything but the reviews, as of one moment."""
-        with self._snapshot():
+        with self.snapshot():
             mentions: dict[int, list[int]] = {}
             for example, aspect in self._run("SELECT example, aspect FROM mentions ORDER BY aspect"):
                 mentions.setdefault(example, []).append(aspect)
@@ -77,7 +77,7 @@ class ProjectStore(ProjectFile):
 
     def fields(self) -> dict[int, dict[str, object]]:
         """The other columns of each review, by its number, as they were loaded."""
-        with self._snapshot():
+        with self.snapshot():
             rows = self._run("SELECT number, fields FROM reviews WHERE load = ?", (self._load(),)).fetchall()
         return {number: json.loads(fields) for number, fields in rows}
 
@@ -128,9 +128,12 @@ class ProjectStore(ProjectFile):
         """
         if aspect is not None:
             with self._transaction(), self._action(f"threshold of {self._name(aspect)}", joins=True):
-                self._run("UPDATE aspects SET threshold = ? WHERE id = ?", (value, aspect))
+                changed = "UPDATE aspects SET threshold = ? WHERE id = ? AND threshold IS NOT ?"
+                self._run(changed, (value, aspect, value))
             return
-        with self._action("threshold", joins=True):
+        with self._transaction(), self._action("threshold", joins=True):
+            if value == self.content().threshold:
+                return
             self._run("DELETE FROM settings WHERE name = 'threshold'")  # REPLACE would not run the triggers
             self._run("INSERT INTO settings VALUES ('threshold', ?)", (json.dumps(value),))
 

@@ -88,7 +88,7 @@ class Workbench:
 
     def reviews(self) -> Reviews:
         """The sentences."""
-        with self._lock:
+        with self._lock, self.store.snapshot():
             version = self.store.version().reviews
             if self._reviews is None or self._reviews.version != version:
                 rows = self.store.sentences()
@@ -180,15 +180,17 @@ class Workbench:
         detector = self.detector()
         if texts is not None:
             return [(None, each) for each in detector.suggest(texts, k)]
-        _, _, scores = self.scores()
+        version, _, scores = self.scores()
         reviews = self.reviews()
-        if not reviews.texts or scores.shape != (len(reviews.texts), len(detector.aspects)):
+        if reviews.version != version.reviews or scores.shape != (len(reviews.texts), len(detector.aspects)):
+            return self.suggest(k)  # somebody changed it meanwhile
+        if not reviews.texts:
             return []
         made = make_suggestions(detector, reviews.texts, k, scores.astype(np.float64))
         return [(reviews.ids[each.index], each) for each in made]
 
-    def sentence_map(self) -> Floats:
-        """A place for each sentence: near ones speak of the same. (n_sentences, 2), from -1 to 1"""
+    def sentence_map(self) -> tuple[int, Floats]:
+        """A place for each sentence: near ones speak of the same. (n_sentences, 2), from -1 to 1; of which reviews"""
         with self._scoring:
             reviews = self.reviews()
             if self._map is None or self._map[0] != reviews.version:
@@ -197,7 +199,7 @@ class Workbench:
                     reviews.version,
                     project(np.concatenate(vectors)) if vectors else np.zeros((0, 2), np.float32),
                 )
-            return self._map[1]
+            return self._map
 
     # -- changes that need more than the file
 

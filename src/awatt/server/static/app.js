@@ -42,12 +42,18 @@ tabs.forEach((tab, i) => {
 
 addEventListener("hashchange", () => { const view = location.hash.slice(1); if (VIEWS.includes(view)) { show(view); byId(`tab-${view}`).focus(); } });
 
-async function step(kind, done) {
-  let title;
-  const request = async () => { title = state.project[kind]; return title ? api.post(`/v1/project/${kind}`) : state.project; };
+async function step(kind, back, done) {
+  let title = null;
+  if (!state.project) return;
+  const request = async () => {
+    if (!state.project[kind]) return state.project;
+    const project = await api.post(`/v1/project/${kind}`);
+    title = project[back]; // what is now the first that can be done again, or undone
+    return project;
+  };
   if (await act(request) && title) say(`${done}: ${title}.`);
 }
-const undo = () => step("undo", "Undone"), redo = () => step("redo", "Done again");
+const undo = () => step("undo", "redo", "Undone"), redo = () => step("redo", "undo", "Done again");
 byId("undo").addEventListener("click", undo);
 byId("redo").addEventListener("click", redo);
 byId("help").addEventListener("click", () => byId("keys").showModal());
@@ -71,8 +77,9 @@ addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "?") { byId("keys").showModal(); return; }
   if (document.body.dataset.view !== "sentences") return;
-  const control = event.target.matches("button, input, a") && ["Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"].includes(event.key);
-  if (control) return;
+  const scrolls = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"].includes(event.key);
+  if (event.target.matches("button, input, a, summary") && (scrolls || ["Enter", " "].includes(event.key))) return;
+  if (event.target.matches(".full") && scrolls) return;
   if (event.key === "/") byId("search").focus();
   else if (event.key.toLowerCase() === "n") table.labelNext();
   else if (!table.key(event)) return;
@@ -93,19 +100,24 @@ onChange(() => {
   else fill(status, `${shown}${number(state.texts.length)}`, " sentences", el("span", { className: "wide" }, moved));
 });
 
-// Another tab, or another process, may have changed the project.
+// Another tab, or another process, may have changed the project; or something that is needed was not answered.
 async function refresh() {
-  if (document.hidden || state.busy || !state.project) return;
+  if (document.hidden || state.busy) return;
+  if (!state.project) { await begin(); return; }
+  const { project, reviews, learned } = state;
   try {
     const { revision } = await api.get("/v1/project/version");
-    if (revision > state.project.revision) await reload();
+    if (revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
   } catch { /* said at the next action */ }
 }
 setInterval(refresh, 4000);
 addEventListener("focus", refresh);
 document.addEventListener("visibilitychange", refresh);
 
-await reload();
-const wanted = location.hash.slice(1);
-if (state.project) show(state.texts.length ? (VIEWS.includes(wanted) ? wanted : "sentences") : "start");
-document.body.dataset.ready = "yes";
+async function begin() {
+  await reload();
+  const wanted = location.hash.slice(1);
+  if (state.project) show(state.texts.length ? (VIEWS.includes(wanted) ? wanted : "sentences") : "start");
+  document.body.dataset.ready = "yes";
+}
+await begin();

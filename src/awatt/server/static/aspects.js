@@ -1,7 +1,7 @@
 // Aspects and their examples, and how good they are.
 
 import * as api from "./api.js";
-import { byId, el, fill, percent, say } from "./dom.js";
+import { byId, el, fill, filling, percent, say } from "./dom.js";
 import { act, aspects, colour, onChange, state } from "./state.js";
 
 const box = byId("view-aspects"), quality = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
@@ -13,17 +13,38 @@ const lines = (area) => area.value.split("\n").map((text) => text.trim()).filter
 
 async function add() {
   if (!name.value.trim()) { name.focus(); return; }
-  const body = { name: name.value, examples: lines(texts) };
-  if (await act(() => api.post("/v1/aspects", body))) { name.value = texts.value = ""; name.focus(); }
+  const [called, given] = [name.value, texts.value], body = { name: called, examples: lines(texts) };
+  name.value = texts.value = "";
+  name.focus();
+  if (await act(() => api.post("/v1/aspects", body)) || name.value || texts.value) return;
+  [name.value, texts.value] = [called, given];
+}
+
+// A name is taken when the field is left, an example with Enter; the field may be another one by the time of the answer.
+async function rename(aspect, title) {
+  const body = { name: title.value };
+  if (filling || title.value === title.defaultValue) return;
+  title.defaultValue = title.value; // so that it does not look like something that is being typed
+  if (!await act(() => api.patch(`/v1/aspects/${aspect.id}`, body))) draw();
+}
+
+async function give(aspect, more) {
+  const text = more.value;
+  if (!text.trim()) return;
+  more.value = "";
+  if (await act(() => api.post(`/v1/aspects/${aspect.id}/examples`, { texts: [text] }))) return;
+  const field = byId(`more-${aspect.id}`);
+  if (field && !field.value) field.value = text;
 }
 
 function card(aspect, column) {
   const judged = report?.aspects.find((a) => a.name === aspect.name);
   const examples = state.project.examples.filter((e) => e.aspects.includes(aspect.id));
   const suspects = new Map((report?.suspects ?? []).map((s) => [s.text, s]));
-  const title = el("input", { value: aspect.name, className: "title", id: `title-${aspect.id}`, "aria-label": `Name of ${aspect.name}`, maxLength: 100, onchange: () => { const body = { name: title.value }; act(() => api.patch(`/v1/aspects/${aspect.id}`, body)).then((ok) => { if (!ok) title.value = aspect.name; }); } });
-  const more = el("input", { className: "more", placeholder: "Another example, then Enter", "aria-label": `Another example of ${aspect.name}`, onkeydown: async (event) => {
-    if (event.key === "Enter" && more.value.trim()) { const body = { texts: [more.value] }; if (await act(() => api.post(`/v1/aspects/${aspect.id}/examples`, body))) byId(`more-${aspect.id}`)?.focus(); } }, id: `more-${aspect.id}` });
+  const title = el("input", { defaultValue: aspect.name, className: "title", id: `title-${aspect.id}`, "aria-label": `Name of ${aspect.name}`, maxLength: 100, onblur: () => rename(aspect, title), onkeydown: (event) => {
+    if (event.key === "Escape") title.value = title.defaultValue;
+    if (event.key === "Enter") rename(aspect, title); } });
+  const more = el("input", { className: "more", placeholder: "Another example, then Enter", "aria-label": `Another example of ${aspect.name}`, id: `more-${aspect.id}`, onkeydown: (event) => { if (event.key === "Enter") give(aspect, more); } });
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
     el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) { say(`Removed ${aspect.name}. Undo brings it back.`); name.focus(); } } }, "✕")),
     el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? " (about five are a good number)" : "",

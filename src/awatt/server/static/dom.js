@@ -13,11 +13,21 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
-// Other children for a node; the control that has the focus keeps it, if there is one with the same id again.
+// Other children for a node. The control that has the focus keeps it, and a field what is being typed there, if there
+// is one with the same id again.
+export let filling = false;
 export function fill(node, ...children) {
-  const held = node.contains(document.activeElement) ? document.activeElement.id : "";
+  const held = node.contains(document.activeElement) ? document.activeElement : null;
+  const typed = [...node.querySelectorAll("input:not([type]), textarea")].filter((field) => field.id && field.value !== field.defaultValue);
+  const kept = typed.map(({ id, value, selectionStart, selectionEnd }) => ({ id, value, selectionStart, selectionEnd }));
+  filling = true; // a field that is taken away says that it was left
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
-  if (held) byId(held)?.focus({ preventScroll: true });
+  filling = false;
+  for (const { id, value, selectionStart, selectionEnd } of kept) {
+    const field = byId(id);
+    if (field) { field.value = value; field.setSelectionRange(selectionStart, selectionEnd); }
+  }
+  if (held?.id) byId(held.id)?.focus({ preventScroll: true });
 }
 
 // Where there is nothing to show yet: why, and the view in which that can be changed.

@@ -15,6 +15,7 @@ box.append(el("div", { className: "find" }, search, next), body);
 export function set(change) {
   state.filter = { ...state.filter, ...change };
   recount();
+  if (!state.rows.includes(state.chosen)) state.chosen = state.rows[0] ?? null; // keys act on what is in the list
   byId("table").scrollTop = 0;
   changed();
 }
@@ -22,23 +23,30 @@ export function set(change) {
 const pick = (kind, label, count) => el("button", { className: "pick", id: `pick-${kind}`, "aria-pressed": String(state.filter.kind === kind && !state.filter.aspect && !state.filter.only),
   onclick: () => set({ kind, aspect: null, only: null }) }, el("span", { className: "name" }, label), el("span", { className: "count" }, number(count)));
 
-// A slider that is being moved stays as it is, whatever arrives from the server meanwhile.
-let moving = null;
-function moved() {
-  moving();
-  recount();
-  counts();
-}
+// What a slider shows is a preview until the server has answered; while one is held, none of them is drawn anew.
+let held = false;
+const release = () => { if (held) { held = false; if (!state.previews.size) draw(); } };
+addEventListener("pointerup", release);
+addEventListener("pointercancel", release);
 
-function slider(id, label, reset, value, own, preview, store) {
+function slider(id, label, reset, value, own, store) {
   const shown = el("output", {}, value.toFixed(2));
+  const move = () => {
+    shown.textContent = Number(input.value).toFixed(2);
+    state.previews.set(id, { value: Number(input.value), sent: false });
+    recount();
+    counts();
+    changed("threshold");
+  };
+  const send = async () => { // a slider that is back where it was says no "change"
+    const mine = state.previews.get(id);
+    if (!mine || mine.sent) return;
+    mine.sent = true;
+    const answered = () => { if (state.previews.get(id) === mine) state.previews.delete(id); };
+    if (!await act(() => store(mine.value).finally(answered))) { recount(); changed(); }
+  };
   const input = el("input", { type: "range", id: `threshold-${id}`, min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
-    oninput: () => { shown.textContent = Number(input.value).toFixed(2); moving = () => preview(Number(input.value)); moved(); changed("threshold"); },
-    onchange: async () => {
-      const mine = moving, chosen = Number(input.value);
-      await act(() => store(chosen));
-      if (moving === mine) { moving = null; draw(); }
-    } });
+    oninput: move, onchange: send, onpointerdown: () => { held = true; }, onpointerup: send, onpointercancel: send, onblur: send });
   input.value = value;
   return el("span", { className: "slider" }, input, shown,
     el("button", { className: "reset", id: `reset-${id}`, title: reset, "aria-label": `Reset: ${label}`, disabled: !own, onclick: () => { act(() => store(null)); input.focus(); } }, "↺"));
@@ -60,12 +68,12 @@ function draw() {
       state.filter.only ? el("button", { className: "pick", id: "pick-only", "aria-pressed": "true", onclick: () => { set({ only: null }); byId("pick-all").focus(); } }, el("span", { className: "name" }, "To label"), el("span", { className: "count" }, number(state.filter.only.size))) : null),
     el("details", { open: opened, ontoggle: (event) => { opened = event.target.open; } }, el("summary", { id: "thresholds" }, "Thresholds and aspects"),
     el("h2", {}, "Threshold for all aspects"),
-    slider("all", "Threshold for all aspects", "Back to the model's own", common(), state.project.threshold !== null, (v) => { state.project.threshold = v; }, (v) => api.patch("/v1/project/settings", { threshold: v })),
+    slider("all", "Threshold for all aspects", "Back to the model's own", common(), state.project.threshold !== null, (v) => api.patch("/v1/project/settings", { threshold: v })),
     aspects().length ? el("h2", {}, "Aspects") : null,
     ...aspects().map((aspect, i) => el("div", { className: "aspect", colour: colour(i) },
       el("button", { className: "pick", id: `pick-${aspect.id}`, title: aspect.name, "aria-pressed": String(state.filter.aspect === aspect.id), onclick: () => set({ aspect: state.filter.aspect === aspect.id ? null : aspect.id, kind: "all", only: null }) },
         el("i", { className: "dot" }), el("span", { className: "name" }, aspect.name), el("span", { className: "count", id: `count-${aspect.id}` }, `${number(state.counts[i])} · ${percent(state.counts[i] / total)}`)),
-      slider(aspect.id, `Threshold of ${aspect.name}`, "Back to the threshold for all", aspect.threshold ?? common(), aspect.threshold !== null, (v) => { const now = aspects().find((a) => a.id === aspect.id); if (now) now.threshold = v; }, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
+      slider(aspect.id, `Threshold of ${aspect.name}`, "Back to the threshold for all", aspect.threshold ?? common(), aspect.threshold !== null, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
 }
 
-onChange((what) => { if (what === "all") moving && state.project ? moved() : draw(); });
+onChange((what) => { if (what === "all") held || state.previews.size ? counts() : draw(); });

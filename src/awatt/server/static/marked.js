@@ -9,7 +9,7 @@ export function spans(row) {
   if (!words) { wantWords(row); return []; }
   const all = aspects(), places = new Map();
   for (const aspect of found(row)) {
-    for (const [start, end, weight] of words[aspect.name] ?? []) {
+    for (const [start, end, weight] of Object.hasOwn(words, aspect.name) ? words[aspect.name] : []) {
       const key = `${start} ${end}`;
       if (!places.has(key)) places.set(key, { start, end, marks: [] });
       places.get(key).marks.push({ aspect, column: all.indexOf(aspect), weight });

@@ -8,7 +8,7 @@ import { choose } from "./table.js";
 import { set } from "./filters.js";
 
 const box = byId("view-overview");
-let visible = false, places = null, placed = "";
+let visible = false, places = null, placed = -1;
 
 const ink = () => getComputedStyle(document.body).color;
 const paper = () => getComputedStyle(document.querySelector("header")).backgroundColor;
@@ -33,10 +33,10 @@ function bars() {
 function matrix() {
   const all = aspects(), n = all.length, wide = narrow.matches ? 340 : 560, left = room(all.map((a) => a.name));
   const size = Math.min(44, (wide - left - 50) / n), across = left + n * size + 50, most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
-  const cells = [];
+  const cells = [], small = Math.max(5, Math.min(13, size - 1)); // many names must not lie on one another
   all.forEach((a, i) => {
-    cells.push(text(left - 10, i * size + size / 2 + 78, short(a.name, left / 7.3 - 1), { "text-anchor": "end" }));
-    cells.push(text(0, 0, short(a.name, 10), { transform: `translate(${left + 2 + i * size + size / 2} 66) rotate(-45)` }));
+    cells.push(text(left - 10, i * size + size / 2 + 78, short(a.name, left / 7.3 - 1), { "text-anchor": "end", "font-size": small }));
+    cells.push(text(0, 0, short(a.name, 10), { "font-size": small, transform: `translate(${left + 2 + i * size + size / 2} 66) rotate(-45)` }));
     all.forEach((b, j) => {
       const count = state.pairs[i][j], share = i === j ? 0 : count / most;
       cells.push(svg("rect", { x: left + j * size, y: 74 + i * size, width: size - 2, height: size - 2, rx: 4, fill: "#4e79a7", "fill-opacity": i === j ? 0.05 : 0.08 + 0.5 * share }));
@@ -48,8 +48,9 @@ function matrix() {
   return svg("svg", { viewBox: `0 0 ${across} ${80 + n * size}`, width: across, role: "img", "aria-label": `Sentences that mention two aspects: ${spoken}` }, ...cells);
 }
 
-const canvas = el("canvas", { role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: near ones speak of the same. Arrow keys go from one to the next, Enter opens it." });
+const canvas = el("canvas", { id: "map", role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: near ones speak of the same. Arrow keys go from one to the next, Enter opens it." });
 const ring = el("i", { className: "ring", hidden: true });
+const ready = () => places && placed === state.reviews;
 const point = (row) => [canvas.width * (0.5 + 0.47 * places[2 * row]), canvas.height * (0.5 - 0.46 * places[2 * row + 1])];
 
 function drawMap() {
@@ -57,7 +58,7 @@ function drawMap() {
   [canvas.width, canvas.height] = narrow.matches ? [680, 680] : [1120, 640];
   pen.fillStyle = paper();
   pen.fillRect(0, 0, canvas.width, canvas.height);
-  if (!places) return;
+  if (!ready()) return;
   const radius = state.texts.length > 3000 ? 3 : state.texts.length > 500 ? 5 : 8;
   for (let row = 0; row < state.texts.length; row++) {
     const here = found(row), [x, y] = point(row);
@@ -75,7 +76,7 @@ function drawMap() {
 function nearest(event) {
   const area = canvas.getBoundingClientRect(), x = (event.clientX - area.left) * canvas.width / area.width, y = (event.clientY - area.top) * canvas.height / area.height;
   let best = -1, least = 30 ** 2;
-  for (let row = 0; places && row < state.texts.length; row++) {
+  for (let row = 0; ready() && row < state.texts.length; row++) {
     const [a, b] = point(row), far = (a - x) ** 2 + (b - y) ** 2;
     if (far < least) { least = far; best = row; }
   }
@@ -112,7 +113,7 @@ function open(row) {
 canvas.addEventListener("mousemove", (event) => { const row = nearest(event); if (row >= 0) pointAt(row); });
 canvas.addEventListener("click", (event) => { const row = nearest(event); if (row >= 0) open(row); });
 canvas.addEventListener("keydown", (event) => {
-  if (!places || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!ready() || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Enter" && pointed >= 0) open(pointed);
   else if (event.key.startsWith("Arrow")) pointAt(pointed < 0 ? state.chosen ?? 0 : beside(pointed, event.key));
   else return;
@@ -130,11 +131,11 @@ function saveSvg(picture, name) {
 }
 
 async function loadMap() {
-  const key = `${state.project.reviews}`;
-  if (placed === key) return;
+  if (placed === state.reviews) return;
   try {
-    places = (await api.floats("/v1/project/map")).values;
-    placed = key;
+    const { values, headers } = await api.floats("/v1/project/map");
+    if (Number(headers.get("x-awatt-reviews")) !== state.reviews) return; // of other sentences than those that are shown
+    [places, placed] = [values, state.reviews];
     pointAt(-1); // it was among other sentences
     drawMap();
   } catch (error) { say(error.message, true); }

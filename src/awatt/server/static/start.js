@@ -13,22 +13,31 @@ const split = el("input", { type: "checkbox", checked: true });
 const choice = el("div", { className: "choice" });
 const file = el("input", { type: "file", id: "file", "aria-label": "A file with reviews", accept: ".csv,.tsv,.jsonl,.ndjson,.parquet,.txt,.gz", onchange: () => file.files[0] && look(file.files[0]) });
 
-async function load(body, format, column = "text") {
+// One at a time: a second click is no second load.
+let loading = false;
+const once = (call) => async (...given) => {
+  if (loading) return;
+  loading = true;
+  try { await call(...given); } finally { loading = false; }
+};
+const here = () => document.body.dataset.view === "start"; // who has gone elsewhere meanwhile stays there
+
+const load = once(async (body, format, column = "text") => {
   try {
     const before = state.texts.length;
     say("Reading …");
     const query = new URLSearchParams({ format, column, split: split.checked });
     const done = await inTurn(() => api.upload(`/v1/project/reviews?${query}`, body));
-    await reload();
+    if (!await reload() || state.reviews !== state.project.reviews) return; // it has said why
     const next = state.project.aspects.length ? before ? " Undo brings the earlier ones back." : "" : " Now name an aspect, and give a few examples of it.";
     say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${next}${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
     choice.replaceChildren();
     paste.value = file.value = "";
-    show(state.project.aspects.length ? "sentences" : "aspects");
+    if (here()) show(state.project.aspects.length ? "sentences" : "aspects");
   } catch (error) {
     say(error.message, true);
   }
-}
+});
 
 async function look(chosen) {
   const parts = chosen.name.toLowerCase().split("."), zipped = parts.at(-1) === "gz";
@@ -39,6 +48,7 @@ async function look(chosen) {
   if (format === "txt") { load(chosen, kind); return; }
   try {
     const { columns, rows } = await api.upload(`/v1/project/columns?${new URLSearchParams({ format: kind })}`, chosen);
+    if (file.files[0] !== chosen) return; // another one was chosen meanwhile
     const size = (name) => rows.reduce((sum, row) => sum + (row[name] ?? "").length, 0);
     const select = el("select", { "aria-label": "Column with the text" }, ...columns.map((name) => el("option", { value: name }, name)));
     select.value = columns.includes("text") ? "text" : [...columns].sort((a, b) => size(b) - size(a))[0];
@@ -51,12 +61,12 @@ async function look(chosen) {
   }
 }
 
-async function sample(domain) {
+const sample = once(async (domain) => {
   const before = state.texts.length || state.project.aspects.length;
   if (!await act(() => api.post("/v1/project/sample", { domain }))) return;
-  show("sentences");
+  if (here()) show("sentences");
   if (before) say("The sample is loaded. Undo brings back what was here.");
-}
+});
 
 async function clear() {
   if (await act(() => api.remove("/v1/project"))) say("The project is empty. Undo brings back what was here.");

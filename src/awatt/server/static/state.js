@@ -11,23 +11,27 @@ export const state = {
   project: null, ids: [], review: [], texts: [], place: new Map(), reviews: -1,
   scores: new Float32Array(), scored: [], learned: -1, judged: new Map(), words: new Map(),
   filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: false,
+  previews: new Map(), // thresholds that a person has chosen and the server has not answered for: {value} by aspect, or by "all"
   marks: new Int32Array(), moved: null, detected: -1, // what was found in each sentence, how many the last detection changed, and in which reviews
 };
 
 let asked = new Set(), timer = null; // sentences whose words are wanted
 const listeners = [];
 export const onChange = (call) => listeners.push(call);
-export const changed = (what = "all") => listeners.forEach((call) => call(what));
+export const changed = (what = "all") => listeners.forEach((call) => { try { call(what); } catch (error) { console.error(error); } }); // the others, and who called, go on
 
 export const aspects = () => state.project?.aspects ?? [];
-export const common = () => state.project.threshold ?? state.project.auto_threshold;
-export const cut = (aspect) => Math.max(aspect.threshold ?? common(), 1e-12);
+export const common = () => state.previews.get("all")?.value ?? state.project.threshold ?? state.project.auto_threshold;
+export const cut = (aspect) => Math.max(state.previews.get(aspect.id)?.value ?? aspect.threshold ?? common(), 1e-12);
 
 // Columns of the scores by aspect; scores lag behind the aspects while they are computed.
 export function score(row, aspect) {
   const column = state.scored.indexOf(aspect.id);
   return column < 0 ? 0 : state.scores[row * state.scored.length + column] ?? 0;
 }
+
+// Whether there are scores of every sentence and aspect, be it of a moment ago: without them nothing is found yet.
+export const detected = () => aspects().every((a) => state.scored.includes(a.id)) && state.scores.length === state.texts.length * state.scored.length;
 
 export const saidOf = (row) => state.judged.get(state.texts[row]);
 
@@ -82,7 +86,12 @@ function take(project) {
   state.moved = null;
   const names = new Set(aspects().map((a) => a.id));
   if (!names.has(state.filter.aspect)) state.filter.aspect = null;
-  state.judged = new Map([...state.project.examples.map((e) => [e.text, new Set(e.aspects)]), ...pending]);
+  judgedAnew();
+}
+
+function judgedAnew() {
+  state.judged = new Map(state.project.examples.map((e) => [e.text, new Set(e.aspects)]));
+  for (const [text, said] of pending) said ? state.judged.set(text, said) : state.judged.delete(text);
   recount();
   changed();
 }
@@ -98,6 +107,7 @@ async function loadSentences() {
   state.place = new Map(found.ids.map((id, row) => [id, row]));
   state.filter = { aspect: null, kind: "all", text: "", only: null };
   state.scores = new Float32Array();
+  state.scored = [];
   state.words.clear();
   asked = new Set();
   recount(); // before anything is drawn: the rows were those of the old sentences
@@ -120,6 +130,7 @@ async function loadScores() {
     } while (reviews <= state.reviews && state.learned < state.project.learned);
   } finally {
     state.busy = false;
+    changed("busy");
   }
   if (reviews > state.reviews) { await reload(); return; } // somebody has loaded others meanwhile
   const before = state.marks, again = state.detected === state.reviews;
@@ -129,47 +140,55 @@ async function loadScores() {
   changed();
 }
 
-// Once the page has taken the project that the server answered with: whatever else that makes it need.
+// Once the page has taken the project that the server answered with: whatever else that makes it need. Gives whether
+// it was answered; what else is missing will be asked for again.
 async function after(taken) {
   try {
     await taken;
-    await catchUp();
-    return true;
   } catch (error) {
     say(error.message, true);
     if (error.status === 404 || error.status === 409) await reload(); // somebody else was faster: show what they did
     return false;
   }
+  try {
+    await catchUp();
+  } catch (error) {
+    say(error.message, true);
+  }
+  return true;
 }
 
 export const reload = () => after(api.get("/v1/project").then(take));
 
 // Changes are sent one after the other, each when the page knows what came of the one before: so quick keys build on
 // each other, and undo takes back the last thing that a person did, not the last that had arrived.
-let last = Promise.resolve();
+let last = Promise.resolve(), waiting = 0;
 export function inTurn(request) {
-  const answer = last.then(request);
+  waiting++;
+  const answer = last.then(request).finally(() => { waiting--; });
   last = answer.catch(() => {}); // said by who asked
   return answer;
 }
+addEventListener("beforeunload", (event) => { if (waiting) event.preventDefault(); });
 
 // Do something on the server, and show the project as it then is.
 export const act = (request) => after(inTurn(() => request().then(take)));
 
-// Labels are shown at once; until the server has written one, it is pending.
+// Labels, and their removal (null), are shown at once; until the server has written one, it is pending.
 const pending = new Map();
 export const saving = (row) => pending.has(state.texts[row]);
-addEventListener("beforeunload", (event) => { if (pending.size) event.preventDefault(); });
 
 export function label(row, ids) {
-  const text = state.texts[row], mine = new Set(ids), seen = saidOf(row);
-  const body = { aspects: ids, seen: seen ? [...seen] : null }, id = state.ids[row];
+  const text = state.texts[row], id = state.ids[row], mine = ids && new Set(ids), shown = saidOf(row);
+  if (mine ? shown?.size === mine.size && ids.every((each) => shown.has(each)) : !shown) return Promise.resolve(true);
+  // What had been said of it when the person looked, or after what they have just done, which is on its way.
+  const said = () => state.project.examples.find((e) => e.text === text)?.aspects ?? null, first = waiting ? null : { seen: said() };
   pending.set(text, mine);
-  state.judged.set(text, mine);
-  recount();
-  changed();
+  judgedAnew();
   const written = () => { if (pending.get(text) === mine) pending.delete(text); };
-  return act(() => api.put(`/v1/project/sentences/${id}`, body).finally(written)).then((ok) => ok || take(state.project));
+  const path = `/v1/project/sentences/${id}`;
+  const request = () => (mine ? api.put(path, { aspects: ids, seen: (first ?? { seen: said() }).seen }) : api.remove(path)).finally(written);
+  return act(request).then((ok) => ok || judgedAnew());
 }
 
 export function wantWords(row) {

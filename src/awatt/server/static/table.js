@@ -3,15 +3,16 @@
 import * as api from "./api.js";
 import { byId, el, fill, nothing, say } from "./dom.js";
 import { marked, spans } from "./marked.js";
-import { act, aspects, colour, cut, found, label, onChange, recount, changed, saidOf, saving, score, state } from "./state.js";
+import { aspects, changed, colour, cut, detected, found, label, onChange, recount, reload, saidOf, saving, score, state } from "./state.js";
 
 const table = byId("table"), rows = byId("rows"), detail = byId("detail");
 const height = () => (matchMedia("(max-width: 760px)").matches ? 88 : 60);
-let drawn = false, lines = new Map(); // the rows that exist: {node, look} by sentence
+let drawn = false, asking = false, lines = new Map(); // the rows that exist: {node, look} by sentence
 
 function chips(row) {
   const all = aspects(), here = found(row);
   if (!all.length) return [];
+  if (!detected() && !saidOf(row)) return [el("span", { className: "chip none awaited" }, "…")];
   if (!here.length) return [el("span", { className: "chip none" }, "none")];
   return here.map((a) => el("span", { className: "chip", title: a.name, colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
 }
@@ -19,7 +20,7 @@ function chips(row) {
 // A row is made again only if it would look different: most of them stay while one scrolls or moves a threshold.
 function line(row, place) {
   const chosen = row === state.chosen, said = Boolean(saidOf(row));
-  const look = [state.reviews, state.learned, state.marks[row], chosen, said, saving(row), state.words.has(state.ids[row])].join(" ");
+  const look = [state.reviews, state.learned, state.marks[row], chosen, said, saving(row), detected(), state.words.has(state.ids[row])].join(" ");
   const kept = lines.get(row), same = kept?.look === look;
   const node = same ? kept.node : make(row, chosen, said);
   node.setAttribute("aria-posinset", place + 1);
@@ -74,31 +75,46 @@ export function choose(row, focus = true) {
 
 function move(by) {
   if (!state.rows.length) return;
-  const place = state.rows.indexOf(state.chosen);
-  const next = place < 0 ? 0 : Math.min(state.rows.length - 1, Math.max(0, place + by));
-  choose(state.rows[next]);
+  if (state.chosen === null) { choose(state.rows[0]); return; }
+  let place = state.rows.indexOf(state.chosen);
+  if (place < 0) { // a label has taken it out of the list: go on from where it was
+    const after = state.rows.findIndex((row) => row > state.chosen);
+    place = (after < 0 ? state.rows.length : after) - (by > 0 ? 1 : 0);
+  }
+  choose(state.rows[Math.min(state.rows.length - 1, Math.max(0, place + by))]);
 }
 
 // A corrected sentence says exactly what is shown: the first change takes over everything else that was found.
 function toggle(aspect) {
-  if (state.chosen === null || !aspect) return;
+  if (!aspect || !ready()) return;
   const ids = found(state.chosen).map((a) => a.id);
   label(state.chosen, ids.includes(aspect.id) ? ids.filter((id) => id !== aspect.id) : [...ids, aspect.id]);
 }
 
-async function accept(ids) {
-  const row = state.chosen;
-  if (row === null) return;
-  const place = state.rows.indexOf(row), next = state.rows[place + 1];
-  const done = label(row, ids ?? found(row).map((a) => a.id));
-  if (next !== undefined) choose(next);
-  await done;
+function accept(ids) {
+  if (!aspects().length || !ready()) return;
+  const row = state.chosen, place = state.rows.indexOf(row), next = state.rows[place + 1];
+  label(row, ids ?? found(row).map((a) => a.id));
+  if (place >= 0 && next !== undefined) choose(next);
+  else if (place >= 0) say("That was the last of the list.");
+}
+
+// Whether there is a sentence of which it can be said what it mentions: what has not been detected yet would be lost.
+function ready() {
+  if (state.chosen === null) return false;
+  if (!detected() && !saidOf(state.chosen)) { say("Not detected yet. Wait a moment."); return false; }
+  return true;
 }
 
 export async function labelNext() {
+  if (asking) return;
+  asking = true;
+  const { filter, chosen, reviews } = state, view = document.body.dataset.view;
   try {
     const { suggestions } = await api.post("/v1/suggest", { k: 20 });
+    if (filter !== state.filter || chosen !== state.chosen || view !== document.body.dataset.view || document.activeElement.id === "search") return; // gone on meanwhile
     if (!suggestions.length) { say("Nothing is left to label."); return; }
+    if (reviews !== state.reviews || !suggestions.some((s) => state.place.has(s.id))) { await reload(); return; } // of others
     state.filter = { aspect: null, kind: "all", text: "", only: new Set(suggestions.map((s) => s.id)) };
     recount();
     changed();
@@ -107,12 +123,14 @@ export async function labelNext() {
     say("The most useful sentences first: correct with the number keys, accept with Enter.");
   } catch (error) {
     say(error.message, true);
+  } finally {
+    asking = false;
   }
 }
 
 export function drawDetail() {
   const row = state.chosen;
-  if (row === null || row >= state.texts.length) {
+  if (row === null || !(row < state.texts.length)) {
     fill(detail, el("p", { className: "hint" }, state.texts.length ? "Choose a sentence to see why, and to correct it." : "Here you will see which words decided, and correct what is wrong."));
     return;
   }
@@ -142,12 +160,13 @@ export function drawDetail() {
     el("p", { className: "hint" }, "Coloured words show where the model looked; they are no proof."));
 }
 
-const forget = () => { if (state.chosen !== null && saidOf(state.chosen)) { const id = state.ids[state.chosen]; act(() => api.remove(`/v1/project/sentences/${id}`)); } };
+const forget = () => { if (state.chosen !== null) label(state.chosen, null); };
 
 export function key(event) {
   const page = Math.max(1, Math.floor(table.clientHeight / height()) - 1);
   const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9 };
   if (event.key in moves) move(moves[event.key]);
+  else if (asking || event.repeat) return /^([0-9]|Enter|Backspace|Delete)$/.test(event.key); // of what is not seen yet
   else if (event.key >= "1" && event.key <= "9") toggle(aspects()[Number(event.key) - 1]);
   else if (event.key === "0") accept([]);
   else if (event.key === "Enter") accept();
