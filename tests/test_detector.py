@@ -184,6 +184,13 @@ def test_tuning_finds_thresholds_that_fit(detector: AspectDetector) -> None:
     assert detector.score(texts, labels) >= before
 
 
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_texts_and_labels_must_be_as_many(detector: AspectDetector, n_rows: int) -> None:
+    for judge in (detector.score, detector.tune_threshold, detector.fit):
+        with pytest.raises(AwattError, match=f"X has 2 texts, but y has {n_rows} rows"):
+            judge(["tasty soup", "a rude waiter"], [["food"]] * n_rows)
+
+
 def test_the_papers_rule_shares_one_between_the_aspects() -> None:
     paper = AspectDetector.from_examples(EXAMPLES, mode="paper")
     scores = paper.predict_proba(["The pizza was delicious!", "what a day", "zxqv"])
@@ -212,6 +219,33 @@ def test_aspects_and_examples_are_added_and_removed(detector: AspectDetector) ->
         }
     ).add_examples("staff", ["the bartender smiled", "friendly bartender"])
     assert same.detect("a rude bartender").scores == detector.detect("a rude bartender").scores
+
+
+def test_the_threshold_of_a_removed_aspect_goes_with_it(detector: AspectDetector) -> None:
+    given = {"food": 0.4, "staff": 0.6}
+    detector.set_params(threshold=given).remove_aspect("staff")
+    assert detector.thresholds().tolist() == [0.4, detector._matcher.threshold]
+    assert given == {"food": 0.4, "staff": 0.6}  # it was the caller's
+
+
+def test_names_are_stripped_everywhere(tmp_path: Path) -> None:
+    detector = AspectDetector.from_examples({" food ": ["tasty soup", "cold pasta"], "staff": ["a rude waiter"]})
+    assert detector.aspects == ("food", "staff")
+    with pytest.raises(AwattError, match="there is an aspect"):
+        detector.add_aspect("food ", ["pizza"])
+    loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
+    assert loaded.add_examples("food", ["pizza"]).learned.counts.tolist() == [3, 1]
+    fitted = AspectDetector().fit(["tasty soup", "a rude waiter"], [[" food "], ["staff"]])
+    assert fitted.aspects == ("food", "staff")
+    assert fitted.predict(["tasty soup"], threshold=0.0) == [[" food ", "staff"]]  # the labels are as they were given
+
+
+def test_half_a_character_is_named(detector: AspectDetector) -> None:
+    for call in (detector.detect, detector.detect_review, lambda text: detector.predict_proba([text])):
+        with pytest.raises(AwattError, match=r"text number 0 is no text: its character 4 is half of one"):
+            call("caf\udce9 au lait")
+    with pytest.raises(AwattError, match="an example is no text"):
+        detector.add_examples("food", ["soup \ud800"])
 
 
 def test_adding_and_removing_what_cannot_be(detector: AspectDetector) -> None:
@@ -305,6 +339,22 @@ def test_examples_from_a_file(tmp_path: Path) -> None:
     path.write_text("text,aspects\nhello there,\n")
     with pytest.raises(AwattError, match="1 sentences, but none has an aspect"):
         AspectDetector.from_examples(str(path))
+
+
+def test_examples_from_records() -> None:
+    rows = [{"text": text, "aspects": [aspect]} for aspect, texts in EXAMPLES.items() for text in texts]
+    found = AspectDetector.from_examples([*rows, {"text": "we left"}])
+    assert found.aspects == DETECTOR.aspects
+    assert found.learned.counts.tolist() == [5, 5, 5]
+    for wrong in ({"text": "soup", "aspects": "food"}, {"aspects": ["food"]}, ("soup", ["food"]), "soup", None):
+        with pytest.raises(AwattError, match=r'but \{"text": "Great pizza.", "aspects": \["food"\]\}, say, is needed'):
+            AspectDetector.from_examples([wrong])  # type: ignore[list-item]
+
+
+def test_a_detector_is_printed_whatever_its_classes_are() -> None:
+    assert repr(AspectDetector()) == "AspectDetector()"
+    assert repr(AspectDetector(threshold=0.5)) == "AspectDetector(threshold=0.5)"
+    assert "classes=array(" in repr(AspectDetector(classes=np.array(["a", "b"])))
 
 
 def test_examples_from_a_json_object(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any, Self
@@ -50,7 +50,7 @@ class AspectDetector:
 
     @classmethod
     def from_examples(cls, examples: Given, **parameters: Any) -> Self:
-        """A detector from ``{aspect: sentences}``, from records, or from a file with columns text and aspects."""
+        """A detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]``, or a file of such rows."""
         detector = cls(**parameters)
         detector._learn(Examples.of(examples))
         return detector
@@ -92,7 +92,7 @@ class AspectDetector:
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add an aspect."""
-        if aspect in self.aspects:
+        if aspect.strip() in self.aspects:
             raise AwattError(f"there is an aspect '{aspect}' already. Use add_examples, or another name.")
         self._learn(self._examples().extended(aspect, examples))
         return self
@@ -109,6 +109,8 @@ class AspectDetector:
         if len(self.aspects) == 1:
             raise AwattError(f"'{aspect}' is the only aspect. Add another one before it is removed.")
         self._learn(self._examples().without(aspect))
+        if isinstance(self.threshold, Mapping):
+            self.threshold = {name: value for name, value in self.threshold.items() if name != aspect}
         return self
 
     # -- detection
@@ -172,9 +174,7 @@ class AspectDetector:
     def fit(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes)."""
         texts = check_texts(X)
-        labels, classes, indicators = read_targets(y, self.classes)
-        if len(labels) != len(texts):
-            raise AwattError(f"X has {len(texts)} texts, but y has {len(labels)} rows. Give one row a text.")
+        labels, classes, indicators = read_targets(y, self.classes, len(texts))
         if not labels.any():
             raise AwattError("no text has a label, so there is nothing to learn. Give at least one text one label.")
         self._learn(Examples.from_indicators(texts, labels, list(map(str, classes))), classes, indicators)
@@ -198,7 +198,7 @@ class AspectDetector:
     def score(self, X: Iterable[str], y: Any) -> float:  # noqa: N803
         """F1 over all pairs of text and class, so that it is defined for any part of the data."""
         found = self.predict_proba(X) >= self.thresholds()
-        return f1(self._targets(y), found)
+        return f1(self._targets(y, len(found)), found)
 
     def tune_threshold(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803
         """Set ``threshold`` to what gives the best F1 on these labelled texts, other ones than the examples.
@@ -206,11 +206,11 @@ class AspectDetector:
         An aspect with fewer than 5 of them takes the best common threshold.
         """
         scores, auto = self.predict_proba(X), float(self.thresholds(AUTO)[0])
-        self.threshold = tune(self._targets(y), scores, self.aspects, auto)
+        self.threshold = tune(self._targets(y, len(scores)), scores, self.aspects, auto)
         return self
 
-    def _targets(self, y: Any) -> Bools:
-        return read_targets(y, self.classes_.tolist())[0]
+    def _targets(self, y: Any, n_texts: int) -> Bools:
+        return read_targets(y, self.classes_.tolist(), n_texts)[0]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, as ``__init__`` took them."""
@@ -237,7 +237,9 @@ class AspectDetector:
 
     def __repr__(self) -> str:
         default = AspectDetector().get_params()
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
+        changed = [
+            f"{name}={value!r}" for name, value in self.get_params().items() if repr(value) != repr(default[name])
+        ]
         return f"AspectDetector({', '.join(changed)})"
 
     # -- advice

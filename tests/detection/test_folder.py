@@ -117,3 +117,13 @@ def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Pat
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(AwattError, match="newer format"):
         AspectDetector.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    "content", [5, None, "detector", {"detector": 5}, {"detector": {}}, {"detector": {"format_version": "1"}}]
+)
+def test_a_config_that_is_not_ours(detector: AspectDetector, tmp_path: Path, content: object) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    (folder / "config.json").write_text(json.dumps(content))
+    with pytest.raises(AwattError, match=r"no detector is saved here|not what save_pretrained writes"):
+        AspectDetector.from_pretrained(folder)

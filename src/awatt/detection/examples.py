@@ -20,7 +20,7 @@ MOST_ASPECTS = 200  # more are a taxonomy; every score is computed for every sen
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = Iterable[tuple[str, Iterable[str]]]
-Given: TypeAlias = Mapping[str, Sequence[str]] | Iterable[Record] | str | Path
+Given: TypeAlias = Mapping[str, Sequence[str]] | Iterable[Record | Mapping[str, Any]] | str | Path
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Examples:
         elif isinstance(given, str | Path):
             examples = cls.read(given)
         else:
-            examples = cls.from_pairs((record.text, record.aspects) for record in given)
+            examples = cls.from_pairs(map(_pair, given))
         return examples.checked()
 
     def checked(self) -> Examples:
@@ -86,7 +86,7 @@ class Examples:
         def column(aspect: object) -> int:
             if not isinstance(aspect, str) or not aspect.strip():
                 raise AwattError(f"an aspect is named {shown(aspect)}, but a name is needed, such as 'food'.")
-            return columns.setdefault(aspect, len(columns))
+            return columns.setdefault(aspect.strip(), len(columns))
 
         for aspect in aspects:
             column(aspect)
@@ -97,6 +97,7 @@ class Examples:
                 raise AwattError(
                     f"an example{place} is {shown(text)}, but a sentence is needed. Fill it in or remove it."
                 )
+            check_characters(text, "an example")
             rows.setdefault(text.strip(), set()).update(map(column, mentioned))
         check_count(len(columns))
         labels = np.zeros((len(rows), len(columns)), dtype=bool)
@@ -108,6 +109,7 @@ class Examples:
     def from_indicators(cls, texts: Sequence[str], labels: Bools, aspects: Sequence[str]) -> Examples:
         """From a matrix (n_texts, n_aspects). Blank texts teach nothing and are left out; repeated ones are joined."""
         check_count(len(aspects))
+        aspects = [aspect.strip() for aspect in aspects]
         if len(set(aspects)) < len(aspects):
             raise AwattError(f"the {len(aspects)} classes are not different. Give each column a name of its own.")
         joined: dict[str, Bools] = {}
@@ -147,6 +149,17 @@ class Examples:
         return Examples(tuple(self.texts[number] for number in numbers), self.aspects, self.labels[numbers])
 
 
+def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
+    if isinstance(record, Record):
+        return record.text, record.aspects
+    aspects = record.get("aspects", ()) if isinstance(record, Mapping) and "text" in record else None
+    if isinstance(aspects, str) or not isinstance(aspects, Iterable):
+        raise AwattError(
+            f'an example is {shown(record)}, but {{"text": "Great pizza.", "aspects": ["food"]}}, say, is needed.'
+        )
+    return record["text"], aspects
+
+
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_bytes())
@@ -175,11 +188,22 @@ def check_texts(texts: Iterable[object]) -> list[str]:
         if not isinstance(text, str):
             advice = "Fill it in or leave it out."
             raise AwattError(f"text number {number} is {shown(text)}, but a string is needed. {advice}")
+        check_characters(text, f"text number {number}")
         checked.append(text)
     return checked
 
 
-def read_targets(y: Any, classes: Sequence[Any] | None) -> tuple[Bools, list[Any], bool]:
+def check_characters(text: str, what: str) -> None:
+    """Raise if there is half a character in it, as Python makes of bytes that are no text."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            found = f"{what} is no text: its character {error.start + 1} is half of one ({text[error.start]!a})"
+            raise AwattError(f"{found}. Was it read as UTF-8?") from None
+
+
+def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[Bools, list[Any], bool]:
     """What ``y`` says: a matrix (n_texts, n_classes), the classes, and whether ``y`` was such a matrix itself.
 
     ``y`` is a list of label lists, or an indicator matrix: an array, a sparse matrix, lists of 0 and 1, or a data
@@ -191,6 +215,8 @@ def read_targets(y: Any, classes: Sequence[Any] | None) -> tuple[Bools, list[Any
             y = getattr(y, convert)()
             break
     rows = list(y)
+    if len(rows) != n_texts:
+        raise AwattError(f"X has {n_texts} texts, but y has {len(rows)} rows. Give one row a text.")
     if all(isinstance(row, str) for row in rows):
         rows = [[row] for row in rows]
     try:

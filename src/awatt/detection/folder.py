@@ -121,21 +121,28 @@ def _card(detector: AspectDetector, examples: bool) -> str:
 def is_saved(folder: Path) -> bool:
     """Whether the folder holds a detector."""
     try:
-        return "detector" in json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        return isinstance(json.loads((folder / "config.json").read_text("utf-8"))["detector"], dict)
+    except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
 def load(kind: type[Kind], folder: Path) -> Kind:
     """Read a folder, and check that each file is what was saved."""
-    from safetensors.numpy import load_file
-
     if not is_saved(folder):
         raise AwattError(f"{folder}: no detector is saved here. Name a folder that save_pretrained wrote.")
     saved: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))["detector"]
-    if saved["format_version"] > FORMAT:
-        version = f"awatt {saved['awatt_version']}"
-        raise AwattError(f"{folder}: saved by {version} in a newer format. Run: pip install --upgrade awatt")
+    try:
+        if saved["format_version"] > FORMAT:
+            raise AwattError(f"{folder}: saved in a newer format. Run: pip install --upgrade awatt")
+        return _read(kind, folder, saved)
+    except (KeyError, TypeError, ValueError) as error:
+        fault = f"config.json is not what save_pretrained writes ({error!r})"
+        raise AwattError(f"{folder}: {fault}. Save or copy the folder again.") from None
+
+
+def _read(kind: type[Kind], folder: Path, saved: dict[str, Any]) -> Kind:
+    from safetensors.numpy import load_file
+
     for name, digest in saved["sha256"].items():
         if name != "README.md" and (not (folder / name).is_file() or _sha256(folder / name) != digest):
             raise AwattError(f"{folder / name}: missing or not what was saved (sha256). Save or copy the folder again.")
