@@ -1,11 +1,14 @@
 """What the paper's tables and figures need, and running it."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +217,99 @@ def test_a_grid_that_is_killed_goes_on_and_gives_the_same_files(datasets: Path, 
     assert sorted(path.relative_to(killed) for path in killed.rglob("*.json")) == paths
     for path in paths:
         assert without_seconds(killed / path) == without_seconds(whole / path)
+
+
+#: the command with runs that never end, but for the first; ``place`` is the folder of signs
+ENDLESS = """
+import sys
+import threading
+import time
+from pathlib import Path
+
+from awatt.reproduce import runner
+
+place = Path(sys.argv[sys.argv.index("--data") + 1])
+
+
+def pretend(run, data, results, work, overrides):
+    if run.seed == 1:
+        result = {"test": {"auc": 0.5, "macro_f1": 0.5}, "seconds": 1}
+        runner.write_result(results, run, result)
+        return result
+    (place / f"{run.seed}.begun").touch()
+    threading.Event().wait()
+
+
+runner.run_one = pretend
+if __name__ == "__main__":
+    from awatt.cli import main
+
+    main()
+elif (place / "slow").exists():  # a worker that is not ready yet when the interrupt comes
+    (place / "starting").touch()
+    while not (place / "go").exists():
+        time.sleep(0.01)
+"""
+
+
+def wait_for(place: Path, pattern: str, count: int = 1) -> None:
+    deadline = time.monotonic() + 120
+    while len(list(place.glob(pattern))) < count:
+        assert time.monotonic() < deadline, f"no {pattern}"
+        time.sleep(0.02)
+
+
+def start_endless(place: Path) -> "subprocess.Popen[str]":
+    script = place / "endless.py"
+    script.write_text(ENDLESS, "utf-8")
+    chosen = ["--methods", "imp", "--settings", "5x5", "--seeds", "1", "2", "3", "4", "5", "6"]
+    folders = ["--data", place, "--out", place / "results", "--work", place / "work"]
+    command = [sys.executable, script, "reproduce", "table-single", "--jobs", "2", *chosen, *folders]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def end_of(grid: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; these end with the last worker, which holds them, too."""
+    try:
+        out, err = grid.communicate(timeout=120)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(grid.pid, signal.SIGKILL)
+    return grid.returncode, out, err
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+@pytest.mark.parametrize("send", [os.kill, getattr(os, "killpg", os.kill)])
+def test_an_interrupt_ends_the_workers_and_keeps_what_is_done(send: Callable[[int, int], None], tmp_path: Path) -> None:
+    grid = start_endless(tmp_path)
+    wait_for(tmp_path, "*.begun", 2)
+    wait_for(tmp_path, "results/**/*-seed1.json")
+    send(grid.pid, signal.SIGINT)
+    code, out, err = end_of(grid)
+    assert (code, out) == (130, "")
+    assert err.endswith("awatt: interrupted.\n")
+    assert "Traceback" not in err
+    assert {path.name for path in tmp_path.glob("*.begun")} == {"2.begun", "3.begun"}
+    assert [path.name for path in (tmp_path / "results").rglob("*.json")] == ["imp-seed1.json"]
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_an_interrupt_of_workers_that_are_not_ready_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "slow").touch()
+    grid = start_endless(tmp_path)
+    wait_for(tmp_path, "starting")
+    os.killpg(grid.pid, signal.SIGINT)
+    (tmp_path / "go").touch()
+    code, _, err = end_of(grid)
+    assert code == 130
+    assert err.endswith("awatt: interrupted.\n")
+    assert "Traceback" not in err
+
+
+def test_a_run_that_fails_does_not_stop_the_others(datasets: Path, tmp_path: Path) -> None:
+    impossible = Run("FewAsp(single)", 500, 2, "prototypical", 5)
+    with pytest.raises(AwattError, match="500"):
+        run_all(
+            [impossible, RUN], datasets, tmp_path, tmp_path / "work", 2, overrides(datasets), lambda run, result: None
+        )
+    assert missing(tmp_path, [impossible, RUN]) == [impossible]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context, parent_process
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -80,26 +84,55 @@ def run_all(
     overrides: tuple[str, ...],
     on_done: Callable[[Run, dict[str, Any]], None],
 ) -> None:
-    """Every run that has no result yet, ``jobs`` at a time, each on one core."""
+    """Every run that has no result yet, ``jobs`` at a time, each on one core.
+
+    An interrupt ends all of them at once, and what was under way goes on the next time. With several jobs, a run that
+    fails does not stop the others.
+    """
     todo = missing(results, runs)
     check_extras(todo)
     if jobs == 1:
         for run in todo:
             on_done(run, run_one(run, data, results, work, overrides))
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        futures = {pool.submit(run_one, run, data, results, work, overrides): run for run in todo}
-        for future in as_completed(futures):
-            on_done(futures[future], future.result())
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    with ours, theirs, ProcessPoolExecutor(jobs, context, _end_with, (theirs,)) as pool:
+        try:
+            with _interrupts_held():
+                futures = {pool.submit(run_one, run, data, results, work, overrides): run for run in todo}
+            for future in as_completed(futures):
+                if future.exception() is None:
+                    on_done(futures[future], future.result())
+        except BaseException:
+            ours.close()
+            pool.shutdown(cancel_futures=True)
+            raise
+        for future in futures:
+            future.result()  # raises what a run has raised
 
 
-def _end_with_parent() -> None:
-    """A grid that is killed leaves no worker behind, which would write to the same folders as the next one."""
+def _end_with(parent: Connection) -> None:
+    """A worker ends as soon as the other side is closed, by a grid that stops or by its death.
+
+    Left behind, it would write to the same folders as the next grid.
+    """
 
     def wait() -> None:
-        parent = parent_process()
-        assert parent is not None  # a worker has one
-        parent.join()
+        parent.poll(None)
         os._exit(1)
 
     Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block. A process that is started within never hears it: we are who ends it."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
