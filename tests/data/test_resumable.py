@@ -72,6 +72,7 @@ def test_a_finished_file_is_left_alone(tmp_path: Path) -> None:
     with ResumableWriter(path, SETTINGS) as writer:
         writer.write(ROWS, {})
     assert ResumableWriter(path, SETTINGS, resume=True).complete
+    assert not ResumableWriter(path, SETTINGS, resume=True, overwrite=True).complete
     with pytest.raises(AwattError, match="the file exists"):
         ResumableWriter(path, SETTINGS)
 
@@ -86,22 +87,84 @@ def test_a_failure_later_leaves_what_counts(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("awatt.data.resumable.EVERY", 0.0)
     path = tmp_path / "out.jsonl"
 
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
     def run_out_of_space() -> None:
         with ResumableWriter(path, SETTINGS) as writer:
             writer.write(ROWS[:5], {})
-            monkeypatch.setattr("os.fsync", fail)
+            monkeypatch.setattr("os.fsync", no_space)
             writer.write(ROWS[5:], {})
 
-    with pytest.raises(AwattError, match="No space left on device"):
+    with pytest.raises(AwattError, match=r"No space left on device\). Free some space, then go on with --resume\.$"):
         run_out_of_space()
     monkeypatch.undo()
     with ResumableWriter(path, SETTINGS, resume=True) as writer:
         assert writer.rows == 5
         writer.write(ROWS[5:], {})
     assert sum(map(len, read_records(path))) == 50
+
+
+def no_space(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def open_and_write(path: Path, overwrite: bool = False) -> None:
+    with ResumableWriter(path, SETTINGS, overwrite=overwrite) as writer:
+        writer.write(ROWS, {})
+
+
+@pytest.mark.parametrize("commits", [0, 1])
+def test_a_disk_that_is_full_at_once_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    synced: list[int] = []
+
+    def sync(number: int) -> None:
+        if len(synced) == commits:
+            no_space()
+        synced.append(number)
+
+    monkeypatch.setattr("os.fsync", sync)
+    with pytest.raises(AwattError, match=r"No space left on device\). Free some space, or choose another place\.$"):
+        open_and_write(tmp_path / "out.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_begins_anew_does_not_leave_the_journal_of_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_until(tmp_path / "out.jsonl", 7, monkeypatch, resume=False)
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(AwattError, match="or choose another place"):
+        open_and_write(tmp_path / "out.jsonl", overwrite=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_without_permission_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(AwattError, match=r"\(Permission denied\). Check the permissions, or choose another place\.$"):
+        open_and_write(tmp_path / "out.jsonl")
+
+
+@pytest.mark.parametrize("journal", ["", "{", "{}", "[]", '{"rows": 6, "bytes": "9", "columns": [], "state": {}}'])
+def test_a_broken_journal_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str) -> None:
+    path = tmp_path / "out.jsonl"
+    write_until(path, 7, monkeypatch, resume=False)
+    (tmp_path / "out.jsonl.part.json").write_text(journal)
+    with pytest.raises(AwattError, match=r"out\.jsonl\.part\.json: this is broken.* begin anew with --overwrite"):
+        ResumableWriter(path, SETTINGS, resume=True)
+    open_and_write(path, overwrite=True)
+    assert sum(map(len, read_records(path))) == 50
+
+
+def test_a_part_that_lost_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, part = tmp_path / "out.jsonl", tmp_path / "out.jsonl.part"
+    write_until(path, 7, monkeypatch, resume=False)
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(AwattError, match=r"has 100 bytes, but [0-9]+ were written: begin anew with --overwrite"):
+        ResumableWriter(path, SETTINGS, resume=True)
+    assert part.stat().st_size == 100
 
 
 @pytest.mark.parametrize(

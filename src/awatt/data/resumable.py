@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from awatt.data.formats import Row, UnfitError, format_of, reason
-from awatt.data.writer import WRITERS
+from awatt.data.writer import WRITERS, mend
 from awatt.errors import AwattError
 from awatt.files import write_text
 
 RESUMABLE = ("jsonl", "csv", "tsv")
+NOTED = {"rows": int, "bytes": int, "columns": list, "state": dict, "settings": dict}  # in the journal
+ANEW = "begin anew with --overwrite, without --resume."
 EVERY = 1.0  # seconds between two commits: little to do again, and no time lost with syncing
 
 
@@ -28,7 +30,8 @@ class ResumableWriter:
     """Writes rows to a file of lines, as `RecordWriter` does, and can go on after a kill.
 
     ``settings`` are what the rows depend on: a run goes on only with the same. ``rows`` are those already written
-    and ``state`` is what the last `write` noted beside them.
+    and ``state`` is what the last `write` noted beside them. ``complete``: there is nothing to go on with, but a
+    finished file, of whatever settings.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class ResumableWriter:
         self.part = self.path.with_name(f"{self.path.name}.part")
         self.journal = self.path.with_name(f"{self.path.name}.part.json")
         self._begun = self._read_journal() if resume and self.part.exists() and self.journal.exists() else None
-        self.complete = resume and self.path.exists() and self._begun is None
+        self.complete = resume and not overwrite and self.path.exists() and self._begun is None
         if not overwrite and not resume and self.part.exists():
             advice = "Use --resume to go on with it, or --overwrite to begin anew."
             raise AwattError(f"{self.part}: a run was stopped here. {advice}")
@@ -62,26 +65,39 @@ class ResumableWriter:
             raise AwattError(f"{path}: the file exists. Use --overwrite to replace it, or another name.")
 
     def _read_journal(self) -> dict[str, Any]:
-        begun: dict[str, Any] = json.loads(self.journal.read_text("utf-8"))
-        for name, value in begun["settings"].items():
-            if self.settings.get(name) != value:
-                advice = "Give the same again, or begin anew with --overwrite."
-                raise AwattError(f"{self.part}: this run was begun with another {name}. {advice}")
+        begun: Any = None
+        with suppress(ValueError):
+            begun = json.loads(self.journal.read_bytes())
+        if not isinstance(begun, dict) or not all(isinstance(begun.get(name), NOTED[name]) for name in NOTED):
+            raise AwattError(f"{self.journal}: this is broken, so the run cannot go on: {ANEW}")
+        for name, value in self.settings.items():
+            if begun["settings"].get(name) != value:
+                raise AwattError(f"{self.part}: this run was begun with another {name}. Give the same again, or {ANEW}")
+        if (size := self.part.stat().st_size) < begun["bytes"]:
+            raise AwattError(f"{self.part}: has {size:,} bytes, but {begun['bytes']:,} were written: {ANEW}")
         return begun
 
     def __enter__(self) -> Self:
         with self._write_faults():
+            if not self._begun:
+                self.journal.unlink(missing_ok=True)  # of another run, whose rows end here
             self._raw = self.part.open("r+b" if self._begun else "wb")
-            self._stream: IO[bytes] = self._raw
-            columns: list[str] = []
-            if self._begun:
-                self.rows, self.state, columns = (self._begun[name] for name in ("rows", "state", "columns"))
-                self._raw.truncate(self._begun["bytes"])
-                self._raw.seek(0, os.SEEK_END)
-            self._writer = WRITERS[self._kind](self._raw)
-            self._writer.columns = dict.fromkeys(columns)
-            self._commit()
+            try:
+                self._begin()
+            except BaseException:
+                self._leave()
+                raise
         return self
+
+    def _begin(self) -> None:
+        self._stream: IO[bytes] = self._raw
+        self._writer = WRITERS[self._kind](self._raw)
+        if self._begun:
+            self.rows, self.state = self._begun["rows"], self._begun["state"]
+            self._writer.columns = dict.fromkeys(self._begun["columns"])
+            self._raw.truncate(self._begun["bytes"])
+            self._raw.seek(0, os.SEEK_END)
+        self._commit()
 
     def write(self, records: Sequence[Row], state: Mapping[str, Any]) -> None:
         """Add rows; ``state`` is noted with them."""
@@ -122,9 +138,14 @@ class ResumableWriter:
                     os.replace(self.part, self.path)
                     self.journal.unlink()
         finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Keep what can be gone on with, and nothing else."""
+        with suppress(OSError):
+            self._raw.close()
+        if not self._has_rows():
             with suppress(OSError):
-                self._raw.close()
-            if failure is not None and not self._has_rows():
                 self.part.unlink(missing_ok=True)
                 self.journal.unlink(missing_ok=True)
 
@@ -138,8 +159,8 @@ class ResumableWriter:
         try:
             yield
         except OSError as error:
-            advice = "Free some space, then go on with --resume."
-            raise AwattError(f"{self.path}: cannot be written ({reason(error)}). {advice}") from error
+            then = "then go on with --resume" if self._has_rows() else "or choose another place"
+            raise AwattError(f"{self.path}: cannot be written ({reason(error)}). {mend(error)}, {then}.") from error
         except UnfitError as error:
             raise AwattError(f"{self.path}: {error}") from None
         except UnicodeEncodeError:

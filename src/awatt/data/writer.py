@@ -6,6 +6,7 @@ Each format has a small writer, and one place makes the file whole.
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import os
 import secrets
@@ -187,6 +188,11 @@ WRITERS: dict[str, Callable[[IO[bytes]], _Writer]] = {
 }
 
 
+def mend(error: OSError) -> str:
+    """What a person can do about a file that cannot be written."""
+    return "Check the permissions" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else "Free some space"
+
+
 class RecordWriter:
     """Writes rows to a file, whole or not at all: it appears when the ``with`` block ends well.
 
@@ -252,7 +258,7 @@ class RecordWriter:
         except BrokenPipeError:  # the reader of stdout has seen enough: for the command line to settle
             raise
         except OSError as error:
-            advice = "Free some space, or choose another place."
+            advice = f"{mend(error)}, or choose another place."
             raise AwattError(f"{name}: cannot be written ({reason(error)}). {advice}") from error
         except UnfitError as error:
             raise AwattError(f"{name}: {error}") from None
