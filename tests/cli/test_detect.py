@@ -176,7 +176,8 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--text-column", "body"), "column 'body': no such column; the columns are: 'id', 'text'"),
         (("aspects.jsonl",), "the input has a column 'aspects' already. Name the new ones with, say, --prefix found_."),
         (("reviews.csv", "--out", "a.txt"), "plain text has no room"),
-        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this is the file to read"),
+        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this is a file to read"),
+        (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this is a file to read"),
         (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
         (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not known"),
         (("-", "--out", "a.jsonl", "--resume"), "--resume cannot go on from '-' to 'a.jsonl'"),
@@ -276,8 +277,19 @@ def test_a_kill_and_resume_lose_or_double_no_row(many: Path, run: Run) -> None:
     assert err.startswith("20,000 sentences")
     assert [int(row["id"]) for row in read_rows("found.jsonl")] == list(range(20_000))
     assert sorted(path for path in os.listdir() if path.startswith("found")) == ["found.jsonl"]
-    code, out, err = run(*command, "--quiet", "--resume")
-    assert (code, out, err) == (0, "", "awatt: found.jsonl: already complete, there is nothing to resume.\n")
+
+
+def test_a_finished_file_is_kept_unless_it_is_to_be_overwritten(run: Run) -> None:
+    command = ("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet", "--resume")
+    assert run(*command) == (0, "", "")
+    before = Path("found.jsonl").read_text()
+    Path("reviews.csv").write_text("text\nanother one\n")
+    code, out, err = run(*command)
+    assert (code, out, err.count("\n")) == (0, "", 1)
+    assert "left as it is; its input, examples and settings were not compared. Use --overwrite" in err
+    assert Path("found.jsonl").read_text() == before
+    assert run(*command, "--overwrite") == (0, "", "")
+    assert [row["text"] for row in read_rows("found.jsonl")] == ["another one"]
 
 
 def test_an_interrupt_is_130_and_can_be_resumed(many: Path, run: Run) -> None:

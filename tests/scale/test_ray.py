@@ -81,6 +81,17 @@ def parts(out: Path) -> list[Path]:
     return sorted(out.glob("part-*"))
 
 
+def test_a_job_that_is_complete_is_done_again_only_if_it_may_be_overwritten(tmp_path: Path) -> None:
+    out = str(tmp_path / "found")
+    job = detection._Job(out, {"format": "csv"}, overwrite=False, resume=False)
+    job.begin(1000)
+    job.end(Summary())
+    with pytest.raises(detection.AlreadyCompleteError):
+        detection._Job(out, {"format": "csv"}, overwrite=False, resume=True)
+    assert detection._Job(out, {"format": "csv"}, overwrite=True, resume=True).begun == 0
+    assert not (tmp_path / "found" / "_awatt" / "summary.json").exists()
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_the_same_bytes_as_the_local_engine(
     cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str

@@ -60,11 +60,13 @@ def detect(
     Rows that cannot be read are listed and left out, and the exit code is 3. With --engine ray, FILE may be a pattern
     such as 'reviews/*.parquet', here or in an object store, and --out is a folder.
     """
-    from awatt.detection.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
+    from awatt.detection.bulk import AlreadyCompleteError, BulkConfig, check_apart, detect_file, estimate_rows
 
     on_ray = check_engine(engine)
     if on_ray and out == "-":
         raise AwattError("--engine ray writes a folder. Give one: --out found, say.")
+    if examples is not None:
+        check_apart(out, str(examples))
     detector = open_detector(examples, model, threshold, mode, examples_text_column, aspects_column)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
     began = time.monotonic()

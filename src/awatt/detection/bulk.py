@@ -94,8 +94,7 @@ def detect_file(
     kind, _ = format_of(out, config.out_format)
     if kind == "txt":
         raise AwattError(f"{out}: plain text has no room for aspects. Write .jsonl, .csv, .tsv or .parquet.")
-    if source != STANDARD_STREAM and out != STANDARD_STREAM and os.path.realpath(source) == os.path.realpath(out):
-        raise AwattError(f"{out}: this is the file to read. Write to another one.")
+    check_apart(out, source)
     make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
     writer: Any
     if out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM:
@@ -107,7 +106,8 @@ def detect_file(
         settings = _settings(detector, source, config)
         writer = ResumableWriter(out, settings, overwrite=overwrite, resume=resume, format=config.out_format)
         if writer.complete:
-            raise AlreadyCompleteError(f"{out}: already complete, there is nothing to resume.")
+            kept = "already complete and left as it is; its input, examples and settings were not compared"
+            raise AlreadyCompleteError(f"{out}: {kept}. Use --overwrite to make it anew.")
     with writer:
         if writer.rows:
             for name in COUNTED:
@@ -120,6 +120,12 @@ def detect_file(
             writer.write(make_rows(batch, found), {name: getattr(summary, name) for name in COUNTED})
             on_batch(summary)
     return summary
+
+
+def check_apart(out: str, source: str) -> None:
+    """Raise if the file to write is one to read."""
+    if STANDARD_STREAM not in (out, source) and os.path.realpath(out) == os.path.realpath(source):
+        raise AwattError(f"{out}: this is a file to read. Write to another one.")
 
 
 class AlreadyCompleteError(AwattError):

@@ -252,14 +252,15 @@ class _Job:
             raise AwattError(f"{out}: this is a file, but --engine ray writes a folder. Name a folder.")
         found, names = read_bytes(f"{self.folder}/{JOB}"), list_folder(out)
         self.begun: int = 0  # the size of parts
-        if found is not None and resume:
+        complete = read_bytes(f"{self.folder}/{DONE}") is not None
+        if found is not None and resume and not (complete and overwrite):
             job = json.loads(found)
             for name, value in job["settings"].items():
                 if settings.get(name) != value:
                     advice = "Give the same again, or begin anew with --overwrite."
                     raise AwattError(f"{out}: this job was begun with another {name}. {advice}")
             self.begun = job["part_bytes"]
-            if read_bytes(f"{self.folder}/{DONE}") is not None:
+            if complete:
                 raise AlreadyCompleteError(f"{out}: already complete, there is nothing to resume.")
         elif found is not None and not overwrite:
             advice = "Use --resume to go on with it, --overwrite to begin anew, or another folder."
