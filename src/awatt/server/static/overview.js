@@ -48,7 +48,7 @@ function matrix() {
   return svg("svg", { viewBox: `0 0 ${across} ${80 + n * size}`, width: across, role: "img", "aria-label": `Sentences that mention two aspects: ${spoken}` }, ...cells);
 }
 
-const canvas = el("canvas", { id: "map", role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: near ones speak of the same. Arrow keys go from one to the next, Enter opens it." });
+const canvas = el("canvas", { role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: near ones speak of the same. Arrow keys go from one to the next, Enter opens it." });
 const ring = el("i", { className: "ring", hidden: true });
 const ready = () => places && placed === state.reviews;
 const point = (row) => [canvas.width * (0.5 + 0.47 * places[2 * row]), canvas.height * (0.5 - 0.46 * places[2 * row + 1])];
@@ -144,7 +144,7 @@ async function loadMap() {
 export function draw() {
   const why = state.texts.length ? ["There are no aspects yet.", "aspects", "Add aspects"] : ["There is nothing to show yet: no reviews are loaded.", "start", "Load reviews"];
   if (!state.texts.length || !aspects().length) { fill(box, el("h1", {}, "Overview"), nothing(...why)); return; }
-  const counts = bars(), together = matrix();
+  const counts = bars(), together = matrix(), held = document.activeElement === canvas; // which is moved into a new card
   const legend = el("p", { className: "legend" }, ...aspects().map((a, i) => el("span", { className: "chip", colour: colour(i) }, a.name)), el("span", { className: "chip none" }, "none"));
   fill(box, el("h1", {}, "Overview"),
     el("p", { className: "lead" }, `${number(state.texts.length)} sentences; something was found in ${percent(1 - state.none / Math.max(1, state.texts.length))}.`),
@@ -152,6 +152,7 @@ export function draw() {
       el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { id: "save-aspects", onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
       el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { id: "save-together", onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
       el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, el("div", { className: "map" }, canvas, ring), tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
+  if (held) canvas.focus({ preventScroll: true });
   drawMap();
 }
 

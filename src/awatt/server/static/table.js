@@ -144,7 +144,8 @@ export function drawDetail() {
     bar.firstChild.style.setProperty("width", `${100 * value}%`);
     bar.lastChild.style.setProperty("left", `${100 * Math.min(1, cut(aspect))}%`);
     const own = words.flatMap((s) => s.marks.filter((m) => m.aspect === aspect).map((m) => `${state.texts[row].slice(s.start, s.end)} ${m.weight.toFixed(2)}`));
-    return el("button", { className: "verdict", id: `verdict-${aspect.id}`, colour: colour(column), "aria-pressed": String(here.has(aspect.id)), onclick: () => toggle(aspect),
+    return el("button", { className: "verdict", id: `verdict-${aspect.id}`, colour: colour(column), "aria-pressed": String(here.has(aspect.id)),
+      onclick: (event) => { toggle(aspect); if (event.detail) table.focus({ preventScroll: true }); }, // with the mouse: so that Enter accepts
       "aria-label": `${aspect.name}, score ${value.toFixed(2)}, ${here.has(aspect.id) ? "mentioned" : "not mentioned"}` },
       column < 9 ? el("kbd", {}, String(column + 1)) : el("span", {}), el("span", { className: "name", title: aspect.name }, aspect.name), bar, el("span", { className: "value" }, value.toFixed(2)),
       own.length ? el("span", { className: "words" }, own.join(" · ")) : null);

@@ -1,0 +1,358 @@
+"""The page when answers are slow or fail, when somebody else is faster, and when a person is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .browsing import SAVED, Server, needs_chromium, open_sample, settle
+
+pytestmark = needs_chromium
+
+#: Requests that a test asks for are held back until it lets them go, or answered with a fault.
+FETCH = """
+  const real = window.fetch.bind(window), waiting = [];
+  window.faults = [];
+  window.letGo = () => waiting.splice(0).forEach((go) => go());
+  window.held = () => waiting.length;
+  window.fetch = async (path, options = {}) => {
+    const fits = (f) => f.times > 0 && f.method === (options.method ?? 'GET') && new RegExp(f.path).test(path);
+    const fault = window.faults.find(fits);
+    if (fault) fault.times -= 1;
+    if (fault?.status) return new Response('{"error": "made up for the test"}', { status: fault.status });
+    if (fault) await new Promise((go) => waiting.push(go));
+    return real(path, options);
+  };
+"""
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.add_init_script(FETCH)
+    opened = context.new_page()
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    opened.goto(server.new_link())
+    open_sample(opened, "restaurant")
+    yield opened
+    context.close()
+    assert faults == []
+
+
+def hold(page: Any, method: str, path: str) -> None:
+    page.evaluate("(fault) => faults.push(fault)", {"method": method, "path": path, "times": 1})
+
+
+def fail(page: Any, method: str, path: str) -> None:
+    page.evaluate("(fault) => faults.push(fault)", {"method": method, "path": path, "times": 1, "status": 500})
+
+
+def await_held(page: Any) -> None:
+    page.wait_for_function("() => held() > 0")
+
+
+def let_go(page: Any) -> None:
+    page.evaluate("letGo()")
+
+
+def look_again(page: Any) -> None:
+    """What the page does every four seconds."""
+    page.evaluate("dispatchEvent(new Event('focus'))")
+
+
+def project(server: Server) -> Any:
+    return server.ask("GET", "v1/project")[1]
+
+
+def await_revision(page: Any, server: Server) -> None:
+    """Until the page knows what the server knows, and has detected with it."""
+    until(
+        page,
+        "state.project.revision >= wanted && state.learned === state.project.learned && !state.busy",
+        project(server)["revision"],
+    )
+
+
+def until(page: Any, holds: str, wanted: object = None) -> None:
+    """Until something holds of the page's state."""
+    script = f"async (wanted) => {{ const {{ state }} = await import('/static/state.js'); return {holds}; }}"
+    for _ in range(600):
+        if page.evaluate(script, wanted):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never: {holds}")
+
+
+def said(page: Any) -> int:
+    return int(page.locator("#rows .row.said").count())
+
+
+def test_what_is_being_typed_stays(page: Any, server: Server) -> None:
+    hold(page, "GET", "/v1/report")
+    page.click("#tab-aspects")
+    await_held(page)
+    more = page.locator("input.more").first
+    more.type("The bread was")
+    let_go(page)
+    page.wait_for_selector(".quality strong")  # everything is drawn again
+    page.keyboard.type(" stale.")
+    page.keyboard.press("Enter")
+    for text in ("The salad was fresh.", "My steak was raw."):  # faster than the answers
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('article:first-of-type li').length === 8")
+    assert [example["text"] for example in project(server)["examples"]][-3:] == [
+        *("The bread was stale.", "The salad was fresh.", "My steak was raw."),
+    ]
+
+
+def test_a_name_is_taken_when_it_is_finished(page: Any, server: Server) -> None:
+    page.click("#tab-aspects")
+    title = page.locator("input.title").first
+    title.press("End")
+    page.keyboard.type(" and")
+    server.ask("PATCH", "v1/project/settings", {"threshold": 0.4})
+    look_again(page)
+    await_revision(page, server)
+    assert page.evaluate("document.activeElement.value") == "food and"
+    assert project(server)["aspects"][0]["name"] == "food"
+    page.keyboard.type(" drinks")
+    page.keyboard.press("Tab")
+    page.wait_for_selector("article[aria-label='food and drinks']")
+    fail(page, "PATCH", "/v1/aspects")
+    page.locator("input.title").first.fill("meals")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#message.bad")
+    page.wait_for_function("() => document.querySelector('input.title').value === 'food and drinks'")
+
+
+def test_a_form_is_free_for_the_next_at_once_and_gives_back_what_failed(page: Any, server: Server) -> None:
+    page.click("#tab-aspects")
+    hold(page, "POST", "/v1/aspects$")
+    page.fill("#new-name", "waiting")
+    page.fill("#new-examples", "We waited an hour.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    await_held(page)
+    page.fill("#new-name", "parking")
+    let_go(page)
+    page.wait_for_selector("article[aria-label=waiting]")
+    assert page.input_value("#new-name") == "parking"
+    fail(page, "POST", "/v1/aspects$")
+    page.fill("#new-examples", "No place for the car.")
+    page.click("#view-aspects form button")
+    page.wait_for_selector("#message.bad")
+    page.wait_for_function("() => document.getElementById('new-name').value === 'parking'")
+    assert page.input_value("#new-examples") == "No place for the car."
+
+
+def test_label_next_of_other_reviews(page: Any, server: Server) -> None:
+    hold(page, "POST", "/v1/suggest")
+    page.keyboard.press("n")
+    await_held(page)
+    server.ask("POST", "v1/project/sample", {"domain": "hotel"})
+    let_go(page)
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('89 ')")
+
+
+def test_label_next_takes_nothing_over_from_who_went_on(page: Any, server: Server) -> None:
+    hold(page, "POST", "/v1/suggest")
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")  # meant for a sentence that is not there yet
+    await_held(page)
+    assert said(page) == 0
+    page.focus("#search")
+    page.keyboard.type("the 1")
+    let_go(page)
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    assert page.input_value("#search") == "the 1"
+    assert page.evaluate("document.activeElement.id") == "search"
+    assert len(project(server)["examples"]) == 30
+
+
+def test_a_threshold_that_was_not_saved_is_not_shown(page: Any, server: Server) -> None:
+    counts = page.locator("#filters .count").all_text_contents()
+    fail(page, "PATCH", "/v1/project/settings")
+    page.locator("#threshold-all").fill("0.9")
+    page.wait_for_selector("#message.bad")
+    page.wait_for_function("() => document.getElementById('threshold-all').value === '0.3'")
+    assert page.locator("#filters .count").all_text_contents() == counts
+    assert project(server)["threshold"] is None
+
+
+def test_a_slider_that_is_moved_back(page: Any, server: Server) -> None:
+    box = page.locator("#threshold-all").bounding_box()
+    x, y = box["x"] + 8 + (box["width"] - 16) * 0.3, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y)
+    assert float(page.input_value("#threshold-all")) > 0.5
+    page.mouse.move(x, y)
+    page.mouse.up()
+    page.click("#pick-none")  # what is beside it is drawn again
+    page.wait_for_selector("#pick-none[aria-pressed=true]")
+    server.ask("PATCH", "v1/project/settings", {"threshold": 0.7})
+    look_again(page)
+    page.wait_for_function("() => document.getElementById('threshold-all').value === '0.7'")
+
+
+def test_nothing_is_said_of_what_is_not_detected_yet(page: Any, server: Server) -> None:
+    page.click("#tab-start")
+    hold(page, "GET", "/v1/project/scores")
+    page.click("#sample-laptop")
+    await_held(page)
+    page.click("#tab-sentences")
+    page.wait_for_selector("#rows .chip.awaited")
+    page.locator("#table").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.getElementById('message').textContent.startsWith('Not detected yet')")
+    page.keyboard.press("1")
+    let_go(page)
+    settle(page)
+    assert said(page) == 0
+    assert project(server)["undo"] == "load the sample"
+
+
+def test_what_was_not_answered_is_asked_for_again(page: Any, server: Server) -> None:
+    page.click("#tab-aspects")
+    fail(page, "GET", "/v1/project/scores")
+    page.fill("#new-name", "bread")
+    page.fill("#new-examples", "Good bread.\nThe bread was stale.")
+    page.click("#view-aspects form button")
+    page.wait_for_selector("#message.bad")
+    assert page.input_value("#new-name") == ""  # it was added all the same
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('86 ')")
+    look_again(page)
+    await_revision(page, server)
+    page.click("#tab-start")
+    fail(page, "GET", "/v1/project/sentences")
+    page.fill("#paste", "Good bread.\nWarm soup.")
+    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('made up')")
+    look_again(page)
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2 ')")
+
+
+def test_a_page_that_got_no_answer_begins_later(page: Any) -> None:
+    page.context.add_init_script("faults.push({ method: 'GET', path: 'v1/project$', times: 1, status: 500 })")
+    page.reload()
+    page.wait_for_selector("#message.bad")
+    look_again(page)
+    settle(page)
+
+
+def test_enter_opens_the_thresholds_and_labels_nothing(page: Any) -> None:
+    page.focus("#thresholds")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#filters details:not([open])", state="attached")
+    assert said(page) == 0
+
+
+def test_without_aspects_nothing_can_be_said(page: Any, server: Server) -> None:
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
+    page.fill("#paste", "Good bread.\nWarm soup.")
+    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    page.wait_for_selector("#view-aspects:not([hidden])")
+    page.click("#tab-sentences")
+    page.click("#rows .row")
+    page.keyboard.press("Enter")
+    page.keyboard.press("0")
+    page.keyboard.press("Control+z")  # in turn: whatever the keys did was before it
+    page.wait_for_function("() => document.getElementById('message').textContent.startsWith('Undone')")
+    assert page.inner_text("#message") == "Undone: load reviews."
+
+
+def test_two_clicks_load_once(page: Any, server: Server) -> None:
+    page.click("#tab-start")
+    page.dblclick("#sample-hotel")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('89 ')")
+    assert server.ask("POST", "v1/project/undo")[1]["n_sentences"] == 86
+
+
+def test_the_file_that_was_chosen_last_is_shown(page: Any) -> None:
+    page.click("#tab-start")
+    hold(page, "POST", "/v1/project/columns")
+    for name in ("first", "second"):
+        content = f"{name}\nGood bread.\n".encode()
+        page.set_input_files("#file", {"name": f"{name}.csv", "mimeType": "text/csv", "buffer": content})
+        await_held(page)
+    page.wait_for_selector(".choice option[value=second]", state="attached")
+    let_go(page)
+    page.click(".choice button")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('1 ')")
+    assert page.locator(".choice option[value=first]").count() == 0
+
+
+def test_quick_keys_are_not_somebody_elses(page: Any, server: Server) -> None:
+    hold(page, "PUT", "/v1/project/sentences")
+    for key in ("1", "Backspace", "2"):
+        page.keyboard.press(key)
+    await_held(page)
+    let_go(page)
+    page.wait_for_selector(SAVED)
+    await_revision(page, server)
+    assert not page.locator("#message.bad").is_visible()
+    example = project(server)["examples"][-1]
+    assert project(server)["aspects"][1]["id"] in example["aspects"]
+
+
+@pytest.mark.parametrize(("method", "act"), [("PATCH", "slider"), ("PUT", "label")])
+def test_closing_warns_of_what_is_not_saved(page: Any, server: Server, method: str, act: str) -> None:
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.click("#rows .row")  # a page that nobody has touched may not ask
+    hold(page, method, "/v1/project")
+    if act == "label":
+        page.keyboard.press("1")
+    else:
+        page.locator("#threshold-all").fill("0.5")
+    await_held(page)
+    with page.expect_event("dialog"):
+        page.close(run_before_unload=True)
+    assert asked == ["beforeunload"]
+    let_go(page)
+    await_revision(page, server)
+
+
+def test_the_map_keeps_the_focus_and_shows_the_sentences_of_now(page: Any, server: Server) -> None:
+    hold(page, "GET", "/v1/project/map")
+    page.click("#tab-overview")
+    await_held(page)
+    server.ask("POST", "v1/project/sample", {"domain": "hotel"})
+    look_again(page)
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('89 ')")
+    let_go(page)  # the map of the restaurant's, or by now of the hotel's: what is drawn fits
+    page.locator("canvas").focus()
+    press = "document.querySelector('canvas').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
+    until(page, f"{press}, state.texts.some((text) => document.getElementById('tip').textContent.startsWith(text))")
+    server.ask("PATCH", "v1/project/settings", {"threshold": 0.4})
+    look_again(page)
+    await_revision(page, server)
+    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+
+
+def test_an_aspect_may_have_any_name(page: Any, server: Server) -> None:
+    server.ask("POST", "v1/aspects", {"name": "constructor"})
+    look_again(page)
+    await_revision(page, server)
+    page.keyboard.press("7")
+    page.wait_for_selector(SAVED)
+    assert page.locator("#rows .row.said .chip", has_text="constructor").count() == 1
+
+
+def test_a_row_that_leaves_the_list_leaves_its_place(page: Any) -> None:
+    page.click("#pick-none")
+    page.locator("#table").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    following = page.locator("#rows .row").nth(4).locator(".text").inner_text()
+    page.keyboard.press("1")
+    page.wait_for_selector("#rows .row.said", state="detached")
+    page.keyboard.press("ArrowDown")
+    assert page.inner_text("#detail .full") == following
