@@ -79,6 +79,8 @@ def test_lists_are_words_or_have_commas(run: Run, tmp_path: Path, arguments: str
         (["table-single", "--settings", "5by5"], "--settings needs pairs such as 5x5, found '5by5'"),
         (["table-single", "--methods", "protonet"], "--methods has 'protonet'"),
         (["table-single", "--settings", "5x5", "tabel"], "--settings needs pairs such as 5x5, found 'tabel'"),
+        (["table-single", "--settings", "5x²"], "--settings needs pairs such as 5x5, found '5x²'"),
+        (["table-single", "--seeds", "²"], "--seeds needs whole numbers, found '²'"),
         (["table-single", "--seeds", "five"], "--seeds needs whole numbers, found 'five'"),
         (["table-single"], "--data is needed"),
         (["table-statistics"], "--data is needed"),

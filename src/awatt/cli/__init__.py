@@ -76,10 +76,18 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _open_missing_streams() -> None:
+    """A stream that is closed from the start gives nothing and keeps nothing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (it stays as long as we do)
+
+
 def main() -> None:
     """Run the command; a fault that a person can mend is one line, never a traceback."""
     # numpy's products are small here: waking a second thread for each takes longer than they do.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _open_missing_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()  # a full disk speaks here, not after the last line of the program
@@ -92,7 +100,9 @@ def main() -> None:
         _say(str(error))
         code = 1 if _is_full(error.__cause__) else 2
         _drop_output()
-    except BrokenPipeError:  # the reader of stdout has seen enough
+    except (BrokenPipeError, SystemExit) as end:  # the reader of stdout has seen enough; typer makes an exit of it
+        if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
+            raise
         code = 0
         _drop_output()
     except (OSError, MemoryError) as error:

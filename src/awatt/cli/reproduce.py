@@ -165,7 +165,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
     seeds = text.replace(",", " ").split()
     for seed in seeds:
-        if not seed.isdigit():
+        if not seed.isdecimal():
             raise AwattError(f"--seeds needs whole numbers, found {seed!r}.")
     return tuple(map(int, seeds))
 
@@ -180,7 +180,7 @@ def _pairs(settings: str) -> tuple[tuple[int, int], ...]:
     pairs = []
     for setting in settings.replace(",", " ").split():
         n_way, cross, n_shot = setting.partition("x")
-        if not (cross and n_way.isdigit() and n_shot.isdigit()):
+        if not (cross and n_way.isdecimal() and n_shot.isdecimal()):
             raise AwattError(f"--settings needs pairs such as 5x5, found {setting!r}.")
         pairs.append((int(n_way), int(n_shot)))
     return tuple(pairs)
