@@ -21,7 +21,7 @@ _SHOWN = {
 
 
 class ListsCommand(TyperCommand):
-    """Words that follow the value of an option that holds a list belong to it: ``--seeds 5 10 15``."""
+    """Words that follow the value of an option that holds a list belong to it: ``--seeds 5 10``, ``--seeds=5 10``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Such words are joined by commas; an option, or the name of an item, ends them."""
@@ -35,7 +35,9 @@ class ListsCommand(TyperCommand):
                 joined[-1] += f",{word}"
                 continue
             joined.append(word)
-            values = 0 if word in ("--seeds", "--methods", "--settings", "--datasets") else 1 if values == 0 else -1
+            option, equals, _ = word.partition("=")
+            begins = option in ("--seeds", "--methods", "--settings", "--datasets")
+            values = int(bool(equals)) if begins else 1 if values == 0 else -1
         return super().parse_args(ctx, joined)
 
 
@@ -167,6 +169,8 @@ def _seeds(text: str) -> tuple[int, ...]:
     for seed in seeds:
         if not seed.isdecimal():
             raise AwattError(f"--seeds needs whole numbers, found {seed!r}.")
+    if not seeds:
+        raise AwattError("--seeds needs at least one number, such as --seeds 5.")
     return tuple(map(int, seeds))
 
 

@@ -80,6 +80,7 @@ class Choice:
 
 def main_table(dataset: str, choice: Choice) -> list[Run]:
     """Tables 2 to 4: seven methods in four settings; Proto-AWATT with its dynamic threshold."""
+    _chosen("datasets", choice.datasets, (dataset,))
     methods = _chosen("methods", choice.methods, tuple(MAIN[dataset]))
     settings = _chosen("settings", choice.settings, SETTINGS)
     return [
@@ -107,6 +108,7 @@ def encoder_table(choice: Choice) -> list[Run]:
     With the transformer Proto-AWATT keeps the static threshold: a second stage would double hours, and its rate is
     made for small networks.
     """
+    _chosen("datasets", choice.datasets, ("FewAsp",))
     return [
         _with_encoder(Run("FewAsp", 10, 5, method, seed, name), dynamic=name != "transformer")
         for name in ENCODERS
@@ -118,6 +120,7 @@ def encoder_table(choice: Choice) -> list[Run]:
 def overview(choice: Choice) -> list[Run]:
     """5-way 5-shot on FewAsp(single): seven methods, then Proto-AWATT with each encoder and the static threshold."""
     dataset, setting = "FewAsp(single)", ((5, 5),)
+    _chosen("datasets", choice.datasets, (dataset,))
     names = _chosen("methods", choice.methods, (*MAIN[dataset], *ENCODERS))
     methods = tuple(name for name in names if name in MAIN[dataset])
     runs = main_table(dataset, replace(choice, methods=methods, settings=setting)) if methods else []
@@ -181,8 +184,13 @@ def _check_whole(choice: Choice) -> None:
 def _chosen(what: str, asked: tuple[T, ...], known: tuple[T, ...]) -> tuple[T, ...]:
     unknown = [item for item in asked if item not in known]
     if unknown:
-        raise AwattError(f"--{what} has {unknown[0]!r}, this item has: {', '.join(map(str, known))}.")
+        raise AwattError(f"--{what} has '{_written(unknown[0])}', this item has: {', '.join(map(_written, known))}.")
     return asked or known
+
+
+def _written(item: object) -> str:
+    """As it is given: a setting is 5x5."""
+    return "x".join(map(str, item)) if isinstance(item, tuple) else str(item)
 
 
 @dataclass(frozen=True)
