@@ -243,6 +243,11 @@ def test_rows_that_cannot_be_read_are_named(client: Any) -> None:
     assert "no such column" in load(client, "a,b\n1,2\n", format="csv").json()["error"]
     assert "no text" in load(client, "text,b\n,2\n", format="csv").json()["error"]
     assert "300 sentences" in load(client, "x\n" * 301, format="txt").json()["error"]
+    long = "x" * 501
+    answer = load(client, f"Good.\n{long}\n", format="txt").json()
+    assert (answer["reviews"], answer["left_out"]) == (1, 1)
+    assert answer["faults"][0].startswith("the text of line 2 has 501 characters")
+    assert "no row of the file can be read" in load(client, long, format="txt").json()["error"]
 
 
 def test_an_empty_project_answers(client: Any) -> None:

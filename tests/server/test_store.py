@@ -15,6 +15,7 @@ from awatt.errors import AwattError
 from awatt.server.journal import KEPT
 from awatt.server.limits import ConflictError, Limits, NotFoundError
 from awatt.server.store import LOADS, ProjectStore
+from awatt.server.workbench import Workbench
 
 
 @pytest.fixture
@@ -145,6 +146,22 @@ def test_the_file_keeps_the_last_loads_only(store: ProjectStore) -> None:
     while store.content().undo:
         store.undo()
     assert [text for _, _, text in store.sentences()] == ["Load 3."]
+
+
+def test_sentences_and_their_version_are_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = ProjectStore(tmp_path / "p.sqlite"), ProjectStore(tmp_path / "p.sqlite")
+    one.load_reviews(reviews("Old."))
+    workbench, read = Workbench(one), one.sentences
+
+    def late() -> list[tuple[int, int, str]]:
+        two.load_reviews(reviews("New."))
+        return read()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one, "sentences", late)
+        found = workbench.reviews()
+    assert (found.version, found.texts) == (1, ["Old."])
+    assert (workbench.reviews().version, workbench.reviews().texts) == (2, ["New."])
 
 
 def test_loading_again_looks_at_every_sentence_for_every_review(store: ProjectStore) -> None:
