@@ -367,6 +367,28 @@ def test_evaluate_refuses_in_one_line(run: Run, data: Path, trained: Path, more:
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--threshold", "2"], "--threshold is '2', but for a model that detects a number from 0 to 1 is needed."),
+        (["--threshold", "-0.1"], "--threshold is '-0.1', but for a model that detects a number from 0 to 1"),
+        (["--threshold", "nan"], "--threshold is 'nan', but for a model that detects a number from 0 to 1"),
+        (["--threshold", "static"], "--threshold is 'static', but for a model that detects a number from 0 to 1"),
+        (["--device", "gpu"], "--device is 'gpu', but a model that detects runs on the cpu. Leave it out."),
+    ],
+)
+def test_evaluate_of_the_bundled_model_refuses_in_one_line(run: Run, data: Path, more: list[str], message: str) -> None:
+    code, out, err = run("evaluate", "bundled", "--data", data, "--episodes", 5, *more)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_evaluate_of_the_bundled_model_takes_a_threshold(run: Run, data: Path) -> None:
+    everything = evaluate(run, Path("bundled"), data, "--threshold", "0", "--device", "cpu")
+    assert everything["threshold"] == "0.0"
+    assert evaluate(run, Path("bundled"), data)["macro_f1"] > everything["macro_f1"]
+
+
 def test_evaluate_of_something_else_than_a_run_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
     code, _, err = run("evaluate", tmp_path / "no", "--data", data)
     assert code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,14 +57,23 @@ def evaluate_matcher(
 ) -> dict[str, Any]:
     """Its measures on episodes of a split, at its own threshold or another."""
     from awatt.data.corpus import load_corpus
-    from awatt.errors import AwattError
     from awatt.matcher import Matcher
     from awatt.matcher_evaluation import judge, measure
 
     matcher = Matcher.load(folder)
-    try:
-        cut = matcher.threshold if threshold is None else float(threshold)
-    except ValueError:
-        raise AwattError(f"--threshold is '{threshold}', but a model that detects takes a number.") from None
+    cut = matcher.threshold if threshold is None else _probability(threshold)
     judged = judge(matcher, load_corpus(data, split), shape, episodes, seed)
     return {**measure(judged, cut), "threshold": cut}
+
+
+def _probability(threshold: str) -> float:
+    from awatt.errors import AwattError
+
+    try:
+        number = float(threshold)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        needed = "for a model that detects a number from 0 to 1 is needed"
+        raise AwattError(f"--threshold is '{threshold}', but {needed}.")
+    return number

@@ -134,19 +134,20 @@ def evaluate(
     """
     from awatt.config import build
     from awatt.data.sampler import EpisodeShape
+    from awatt.errors import AwattError, require
 
     start = time.perf_counter()
     given = {"n_way": n_way, "n_shot": n_shot, "n_query": n_query, "none_rate": none_rate}
     given = {name: value for name, value in given.items() if value is not None}
     matcher = find_matcher(run)
     if matcher:
+        if device not in ("auto", "cpu"):
+            raise AwattError(f"--device is '{device}', but a model that detects runs on the cpu. Leave it out.")
         seed = 5 if seed is None else seed
         shape = build(EpisodeShape, given, "episode")
         found = evaluate_matcher(matcher, data, split, episodes, threshold, seed, shape)
         threshold = str(found.pop("threshold"))
     else:
-        from awatt.errors import require
-
         require("torch", "train").set_num_threads(threads)
         from awatt.data.corpus import load_corpus
         from awatt.evaluation import measure, replace_threshold, score_episodes
