@@ -188,3 +188,22 @@ def test_a_demo_that_asks_for_too_much_says_so(run: Run) -> None:
     assert (code, out) == (2, "")
     assert err.startswith("awatt: aspect '")
     assert err.endswith("but --n-shot 1000 needs more than that. Lower it.\n")
+
+
+def test_the_folder_of_a_named_project_is_not_made(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("serve", "--port", 0, "--project", tmp_path / "missing" / "x.sqlite")
+    assert (code, out) == (2, "")
+    assert err.endswith(f"x.sqlite: there is no folder '{tmp_path / 'missing'}'. Create it first.\n")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_the_folder_of_the_usual_project_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from awatt.server import run
+
+    monkeypatch.setattr(run, "default_project", lambda: tmp_path / "data" / "awatt" / "project.sqlite")
+    assert run.find_project(None) == tmp_path / "data" / "awatt" / "project.sqlite"
+    assert (tmp_path / "data" / "awatt").is_dir()
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(run, "default_project", lambda: tmp_path / "file" / "awatt" / "project.sqlite")
+    with pytest.raises(AwattError, match="Name another file with --project"):
+        run.find_project(None)

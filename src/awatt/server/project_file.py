@@ -39,7 +39,6 @@ class ProjectFile:
         self._lock = threading.RLock()
         self._acting = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             self._prepare()
         except (sqlite3.Error, OSError) as error:

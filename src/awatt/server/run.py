@@ -31,6 +31,20 @@ def default_project() -> Path:
     return base / "awatt" / "project.sqlite"
 
 
+def find_project(given: Path | None) -> Path:
+    """The file to open. Only the user's data folder is made; one that was named must be there."""
+    path = (given or default_project()).absolute()
+    if given is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            advice = "Name another file with --project."
+            raise AwattError(f"{path.parent}: cannot be made ({error.strerror or error}). {advice}") from None
+    if not path.parent.is_dir():
+        raise AwattError(f"{given}: there is no folder '{path.parent}'. Create it first.")
+    return path
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach the address."""
     if host == "localhost":
@@ -84,7 +98,7 @@ def make_server(
     token = choose_token(host)
     if not is_loopback(host) and host in ("0.0.0.0", "::") and not allowed:
         raise AwattError(f"--host {host} has no name. Say under which it is reached: --allow-host reviews.example.org")
-    path = (project or default_project()).absolute()
+    path = find_project(project)
     bound = listen(host, port)
     port = bound.getsockname()[1]
     hosts = hosts_of(host, port, allowed)
