@@ -11,10 +11,10 @@ let drawn = false, asking = false, lines = new Map(); // the rows that exist: {n
 
 function chips(row) {
   const all = aspects(), here = found(row);
-  if (!all.length) return [];
-  if (!detected() && !saidOf(row)) return [el("span", { className: "chip none awaited" }, "…")];
-  if (!here.length) return [el("span", { className: "chip none" }, "none")];
-  return here.map((a) => el("span", { className: "chip", title: a.name, colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
+  const list = here.map((a) => el("span", { className: "chip", title: a.name, colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, score(row, a).toFixed(2))));
+  if (!detected() && !saidOf(row)) list.push(el("span", { className: "chip none awaited", title: "Not detected yet" }, "…"));
+  else if (all.length && !list.length) list.push(el("span", { className: "chip none" }, "none"));
+  return list;
 }
 
 // A row is made again only if it would look different: most of them stay while one scrolls or moves a threshold.
