@@ -333,6 +333,42 @@ def test_a_pipe_that_closes_ends_it_quietly(script: Path, many: Path) -> None:
     assert process.wait(timeout=30) == 0
 
 
+HEADER = ["text", "id", "stars", "aspects", "score_food", "score_staff", "score_parking", "words"]
+
+
+@pytest.mark.parametrize("made", ["csv", "tsv", "parquet", "csv.gz", "parquet.gz"])
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+def test_a_table_without_rows_has_its_columns(run: Run, given: str, made: str) -> None:
+    with RecordWriter(f"none.{given}") as writer:
+        writer.write_header({"id": 1, "text": "", "stars": 5})
+    command = ("--examples", "aspects.jsonl", "--words", "--quiet", "--out")
+    assert run("detect", f"none.{given}", *command, f"none-out.{made}") == (0, "", "")
+    seen: list[str] = []
+    assert list(read_records(f"none-out.{made}", on_columns=seen.extend)) == []
+    assert seen == HEADER
+    run("detect", "reviews.csv", *command, f"found.{made}")
+    some: list[str] = []
+    assert list(read_records(f"found.{made}", on_columns=some.extend))
+    assert some == HEADER
+    if made == "parquet" and given == "csv":
+        assert pyarrow.parquet.read_schema("none-out.parquet") == pyarrow.parquet.read_schema("found.parquet")
+
+
+def test_an_input_without_rows(run: Run) -> None:
+    Path("bad.csv").write_text("id,text\n1\n")
+    assert run("detect", "bad.csv", "--examples", "aspects.jsonl", "--reviews", "--out", "bad.tsv").code == 3
+    header = "text\tid\taspects\tscore_food\tscore_staff\tscore_parking\tsentences\n"
+    assert Path("bad.tsv").read_text() == header
+    assert run("detect", "bad.csv", "--examples", "aspects.jsonl", "--quiet").out == ""
+    Path("none.txt").touch()
+    done = run("detect", "none.txt", "--examples", "aspects.jsonl", "--out-format", "csv", "--quiet")
+    assert done == (0, "text,aspects,score_food,score_staff,score_parking\n", "")
+    Path("taken.csv").write_text("text,aspects\n")
+    done = run("detect", "taken.csv", "--examples", "aspects.jsonl", "--out", "found.csv")
+    assert "the input has a column 'aspects' already" in done.err
+    assert not list(Path().glob("found*"))
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
 @pytest.mark.parametrize(
     ("command", "closed", "out"),

@@ -92,6 +92,21 @@ def test_a_job_that_is_complete_is_done_again_only_if_it_may_be_overwritten(tmp_
     assert not (tmp_path / "found" / "_awatt" / "summary.json").exists()
 
 
+def test_a_part_without_rows_has_its_columns(detector: AspectDetector, tmp_path: Path) -> None:
+    (tmp_path / "none.csv").write_text("id,text\n")
+    work = detection.Work(_Here(detector), str(tmp_path), "csv", BulkConfig(), 20)  # type: ignore[arg-type]
+    note = detection._detect("part-0", detection.Part(str(tmp_path / "none.csv")), work)
+    assert note["rows"] == 0
+    assert (tmp_path / "part-0.csv").read_text() == "text,id,aspects,score_food,score_staff,score_parking\n"
+
+
+class _Here:
+    """A detector that need not be shipped."""
+
+    def __init__(self, detector: AspectDetector) -> None:
+        self.load = lambda: detector
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_the_same_bytes_as_the_local_engine(
     cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str

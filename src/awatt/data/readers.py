@@ -47,6 +47,7 @@ class Source:
     text_column: str
     batch_size: int
     report: Report
+    on_columns: Callable[[Sequence[str]], None]
     part: OpenPart | None = None
     opened: ExitStack = field(default_factory=ExitStack)  # closed when the last batch is out, or earlier
 
@@ -174,6 +175,7 @@ def _read_delimited(source: Source, delimiter: str) -> Rows:
     if not names:
         raise source.fault("the file is empty, but its first line must name the columns.", line)
     source.check_columns(names, line)
+    source.on_columns(names)
     for line, cells in split_rows(source.report):
         if len(cells) == len(names):
             yield line, dict(zip(names, cells, strict=True))
@@ -200,6 +202,7 @@ def _read_parquet(source: Source) -> Rows:
         file = source.opened.enter_context(ParquetFile(stream))
         names = file.schema_arrow.names
         source.check_columns(names, 1)
+        source.on_columns(names)
         for batch in file.iter_batches(source.batch_size, row_groups=source.part and source.part.row_groups):
             columns = [column.to_pylist() for column in batch.columns]
             for cells in zip(*columns, strict=True):

@@ -9,7 +9,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +38,7 @@ def read_records(
     separator: str | None = None,
     format: str | None = None,
     on_error: Report | None = None,
+    on_columns: Callable[[Sequence[str]], None] = lambda names: None,
     part: OpenPart | None = None,
 ) -> Iterator[list[Record]]:
     """Give the records of ``path`` in lists of ``batch_size``, reading little further than asked for.
@@ -45,7 +46,8 @@ def read_records(
     Aspects are a list, or a string: a JSON list, or names between ``separator`` (None: ``|`` or ``;``).
     ``format``, such as "csv" or "txt.gz", goes before the suffix; stdin is JSONL unless it says otherwise.
     The first fault raises. With ``on_error``, faulty rows are reported there and skipped, and only a fault of
-    the whole file raises (cut short, no such column). ``part`` is what to read of it; lines count from its beginning.
+    the whole file raises (cut short, no such column). ``on_columns`` is given the names of a table's columns.
+    ``part`` is what to read of the file; lines count from its beginning.
     """
     path = str(path)
     if part is None and path != STANDARD_STREAM and not os.path.exists(path):
@@ -58,7 +60,7 @@ def read_records(
     if separator == "":
         raise AwattError("the separator of aspects is empty. Give one such as '|', or leave it out.")
     separators = SEPARATORS if separator is None else re.compile(re.escape(separator))
-    source = Source(path, compressed, text_column, batch_size, on_error or raise_fault, part)
+    source = Source(path, compressed, text_column, batch_size, on_error or raise_fault, on_columns, part)
     return _batches(source, READERS[kind](source), aspects_column, separators)
 
 

@@ -102,9 +102,7 @@ class ResumableWriter:
     def write(self, records: Sequence[Row], state: Mapping[str, Any]) -> None:
         """Add rows; ``state`` is noted with them."""
         with self._write_faults():
-            if self._compressed and self._stream is self._raw:
-                zipped = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, compresslevel=6, mtime=0)
-                self._stream = self._writer.stream = cast("IO[bytes]", zipped)
+            self._compress()
             if records:
                 self._writer.write(records)
             self.rows += len(records)
@@ -112,10 +110,22 @@ class ResumableWriter:
             if time.monotonic() - self._committed >= EVERY:
                 self._commit()
 
+    def write_header(self, row: Row) -> None:
+        """As `RecordWriter.write_header`."""
+        with self._write_faults():
+            self._compress()
+            self._writer.write_header(row)
+
+    def _compress(self) -> None:
+        """Begin a part of a gzip file, which may have several; a commit ends it."""
+        if self._compressed and self._stream is self._raw:
+            zipped = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, compresslevel=6, mtime=0)
+            self._stream = self._writer.stream = cast("IO[bytes]", zipped)
+
     def _commit(self) -> None:
         """From here on, everything written so far counts."""
         if self._stream is not self._raw:
-            self._stream.close()  # a gzip file may consist of several parts
+            self._stream.close()
             self._stream = self._writer.stream = self._raw
         self._raw.flush()
         os.fsync(self._raw.fileno())

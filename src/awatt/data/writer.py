@@ -11,7 +11,7 @@ import gzip
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -59,6 +59,9 @@ class _Writer:
     def write(self, rows: Sequence[Row]) -> None:
         raise NotImplementedError
 
+    def write_header(self, row: Row) -> None:
+        """Name a table's columns, if there are no rows to do it."""
+
     def close(self) -> None:
         """Write what is left."""
 
@@ -104,13 +107,20 @@ class _DelimitedWriter(_Writer):
         self.delimiter = delimiter
 
     def write(self, rows: Sequence[Row]) -> None:
-        lines = _CsvLines()
-        writer = csv.writer(lines, delimiter=self.delimiter, lineterminator=_CsvLines.END)
-        if not self.columns:
-            self.columns = dict.fromkeys(chain.from_iterable(rows))
-            writer.writerow(self.columns)
+        header = not self.columns
+        self.columns = self.columns or dict.fromkeys(chain.from_iterable(rows))
         self.check_columns(rows)
-        writer.writerows([_to_cell(row.get(name)) for name in self.columns] for row in rows)
+        cells = ([_to_cell(row.get(name)) for name in self.columns] for row in rows)
+        self.write_cells(chain([self.columns] if header else [], cells))
+
+    def write_header(self, row: Row) -> None:
+        if not self.columns:
+            self.columns = dict.fromkeys(row)
+            self.write_cells([self.columns])
+
+    def write_cells(self, rows: Iterable[Iterable[object]]) -> None:
+        lines = _CsvLines()
+        csv.writer(lines, delimiter=self.delimiter, lineterminator=_CsvLines.END).writerows(rows)
         self.stream.write("".join(lines).encode())
 
 
@@ -125,7 +135,12 @@ class _ParquetWriter(_Writer):
         if len(self.pending) >= ROW_GROUP:
             self.write_pending()
 
-    def write_pending(self) -> None:
+    def write_header(self, row: Row) -> None:
+        self.pending = [row]
+        self.write_pending(count=0)
+
+    def write_pending(self, count: int | None = None) -> None:
+        """Write the first ``count`` of the pending rows, or all; all give the columns their types."""
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
@@ -135,7 +150,7 @@ class _ParquetWriter(_Writer):
         table = pyarrow.table({name: self.to_array(name) for name in self.columns})
         try:
             self.file = self.file or ParquetWriter(self.stream, table.schema)
-            self.file.write_table(table)
+            self.file.write_table(table.slice(0, count))
         except pyarrow.ArrowException as error:
             raise UnfitError(f"Parquet cannot hold these rows ({reason(error)}). Write .jsonl.") from error
         self.pending = []
@@ -233,6 +248,11 @@ class RecordWriter:
         if records:
             with self._write_faults():
                 self._writer.write(records)
+
+    def write_header(self, row: Row) -> None:
+        """Name the columns of a table that has no rows: those that ``row``, which is not written, would give it."""
+        with self._write_faults():
+            self._writer.write_header(row)
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         try:

@@ -83,6 +83,7 @@ def detect_file(
     or to Parquet cannot.
     """
     summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
+    columns: list[str] = []
     batches = read_records(
         source,
         text_column=config.text_column,
@@ -90,6 +91,7 @@ def detect_file(
         batch_size=BATCH,
         format=config.format,
         on_error=summary.add_fault,
+        on_columns=columns.extend,
     )
     kind, _ = format_of(out, config.out_format)
     if kind == "txt":
@@ -113,13 +115,19 @@ def detect_file(
             for name in COUNTED:
                 setattr(summary, name, writer.state[name])
         for batch in _skip(batches, writer.rows):
-            texts = [record.text for record in batch]
-            detect = detector.detect_reviews if config.reviews else detector.detect_many
-            found = detect(texts, words=config.words)
+            found = find(detector, [record.text for record in batch], config)
             summary.add(found)
             writer.write(make_rows(batch, found), {name: getattr(summary, name) for name in COUNTED})
             on_batch(summary)
+        if not summary.rows:
+            writer.write_header(make_rows.empty(columns, find(detector, [""], config)))
     return summary
+
+
+def find(detector: AspectDetector, texts: Sequence[str], config: BulkConfig) -> Sequence[Detection | Review]:
+    """What is in each text, or in each review."""
+    detect = detector.detect_reviews if config.reviews else detector.detect_many
+    return detect(texts, words=config.words)
 
 
 def check_apart(out: str, source: str) -> None:
@@ -187,6 +195,11 @@ class RowMaker:
 
     def __call__(self, batch: Sequence[Record], found: Sequence[Detection | Review]) -> list[dict[str, object]]:
         return [self.row(record, each) for record, each in zip(batch, found, strict=True)]
+
+    def empty(self, columns: Sequence[str], found: Sequence[Detection | Review]) -> dict[str, object]:
+        """What a row would be, for an input that has ``columns`` but no rows."""
+        fields = dict.fromkeys(name for name in columns if name != self.config.text_column)
+        return self([Record("", fields=fields)], found)[0]
 
     def row(self, record: Record, found: Detection | Review) -> dict[str, object]:
         row = {self.config.text_column: record.text, **record.fields}

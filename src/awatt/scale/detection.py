@@ -31,7 +31,17 @@ from awatt.data.storage import (
     write_bytes,
 )
 from awatt.data.writer import RecordWriter
-from awatt.detection.bulk import BATCH, LISTED, NO_COLUMN, AlreadyCompleteError, BulkConfig, RowMaker, Summary, describe
+from awatt.detection.bulk import (
+    BATCH,
+    LISTED,
+    NO_COLUMN,
+    AlreadyCompleteError,
+    BulkConfig,
+    RowMaker,
+    Summary,
+    describe,
+    find,
+)
 from awatt.errors import AwattError, DataError
 from awatt.scale.connection import LOCAL, connected, n_workers
 from awatt.scale.shipping import Shipped, ship
@@ -175,7 +185,7 @@ def _detect(name: str, part: Part, work: Work) -> dict[str, Any]:
             faults.append((fault.line or 0, str(fault)))
 
     make_rows = RowMaker(config, detector.aspects, table=not work.kind.startswith("jsonl"))
-    detect = detector.detect_reviews if config.reviews else detector.detect_many
+    columns: list[str] = []
     lines = header = 0
     with _opened(part, config) as opened, _writer(f"{work.out}/{name}.{work.kind}") as writer:
         batches: Iterator[list[Record]] = read_records(
@@ -185,12 +195,15 @@ def _detect(name: str, part: Part, work: Work) -> dict[str, Any]:
             batch_size=BATCH,
             format=config.format,
             on_error=add_fault,
+            on_columns=columns.extend,
             part=opened,
         )
         for batch in batches:
-            found = detect([record.text for record in batch], words=config.words)
+            found = find(detector, [record.text for record in batch], config)
             summary.add(found)
             writer.write(make_rows(batch, found))
+        if not summary.rows:
+            writer.write_header(make_rows.empty(columns, find(detector, [""], config)))
         if isinstance(opened.stream, Lines):
             lines, header = opened.stream.count, opened.stream.header
         else:
