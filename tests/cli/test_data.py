@@ -66,6 +66,17 @@ def test_build_refuses_a_malformed_yelp_file_in_one_line(run: Run, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
+def test_build_refuses_a_file_for_its_folder_in_one_line(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("precious")
+    assert run("data", "build", tmp_path, "--out", out) == (
+        2,
+        "",
+        f"awatt: {out}: this is a file, but a folder is needed. Name a folder.\n",
+    )
+    assert out.read_text() == "precious"
+
+
 def test_build_refuses_a_folder_that_is_not_there_in_one_line(run: Run, tmp_path: Path) -> None:
     line = one_line(run("data", "build", tmp_path / "nowhere", "--out", tmp_path / "out"))
     assert line.startswith(f"{tmp_path / 'nowhere'} holds no .txt file.")

@@ -184,6 +184,12 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--resume"), "--resume cannot go on"),
         (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
         (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
+        (("reviews.csv", "--threshold", "food=auto"), "--threshold is 'food=auto', but a number is needed after '='"),
+        (
+            ("reviews.csv", "--examples-text-column", "body"),
+            "Name the one that holds the text with --examples-text-col",
+        ),
+        (("reviews.csv", "--text-column", "body"), "Name the one that holds the text with --text-column."),
         (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
         (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
         (("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"), "each needs ASPECT=NUMBER; found '0.5'"),
@@ -198,6 +204,29 @@ def test_a_fault_is_one_line(run: Run, arguments: tuple[str, ...], message: str)
     assert len(err.splitlines()) == 1
     assert message in err
     assert sorted(os.listdir()) == before
+
+
+def test_examples_that_are_a_folder(run: Run) -> None:
+    for name in ("folder.json", "folder.jsonl"):
+        Path(name).mkdir()
+        code, out, err = run("detect", "reviews.csv", "--examples", name)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"awatt: {name}: ")
+        assert "Errno" not in err
+
+
+@pytest.mark.parametrize("name", ["found.jsonl", "found.parquet"])
+def test_a_folder_that_takes_no_files(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def refuse(path: object, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("awatt.data.writer.open", refuse, raising=False)
+    monkeypatch.setattr(Path, "open", refuse)
+    code, _, err = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", name)
+    assert code == 2
+    assert err.endswith(
+        f"{name}: cannot be written (Permission denied). Check the permissions, or choose another place.\n"
+    )
 
 
 def test_a_file_with_semicolons_is_answered_with_a_list_of_one_column(run: Run) -> None:

@@ -27,7 +27,10 @@ def build(
     test file. provenance.json in each dataset's folder says which splits are official and which are rebuilt.
     """
     from awatt.data.yelp_aspect import build as build_datasets
+    from awatt.errors import AwattError
 
+    if out.exists() and not out.is_dir():
+        raise AwattError(f"{out}: this is a file, but a folder is needed. Name a folder.")
     provenance = build_datasets(yelp, fewasp, out, seed)
     for dataset, splits in provenance.items():
         for split, entry in splits.items():

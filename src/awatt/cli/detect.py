@@ -67,7 +67,8 @@ def detect(
         raise AwattError("--engine ray writes a folder. Give one: --out found, say.")
     if examples is not None:
         check_apart(out, str(examples))
-    detector = open_detector(examples, model, threshold, mode, examples_text_column, aspects_column)
+    columns = (examples_text_column, aspects_column, "--examples-text-column")
+    detector = open_detector(examples, model, threshold, mode, *columns)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
     began = time.monotonic()
     show = not quiet and sys.stderr.isatty()

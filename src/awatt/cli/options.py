@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from awatt.errors import AwattError
+from awatt.errors import AwattError, DataError
 
 if TYPE_CHECKING:
     from awatt.detector import AspectDetector
@@ -42,8 +42,10 @@ def open_detector(
     mode: str | None = None,
     text_column: str = "text",
     aspects_column: str = "aspects",
+    text_option: str = "--text-column",
 ) -> AspectDetector:
-    """The detector of ``--examples`` or ``--model``."""
+    """The detector of ``--examples`` or ``--model``; ``text_option`` is what names the examples' text column."""
+    from awatt.data.formats import reason
     from awatt.detection.examples import Examples
     from awatt.detector import AspectDetector
 
@@ -54,8 +56,14 @@ def open_detector(
         detector = AspectDetector.from_pretrained(model)
     else:
         assert examples is not None
+        try:
+            read = Examples.read(examples, text_column, aspects_column)
+        except DataError as error:  # it may advise the option that names the column of most files
+            raise AwattError(str(error).replace("--text-column", text_option)) from error.__cause__
+        except OSError as error:
+            raise AwattError(f"{examples}: cannot be read ({reason(error)}). Name a file that can be.") from error
         detector = AspectDetector()
-        detector._learn(Examples.read(examples, text_column, aspects_column).checked())
+        detector._learn(read.checked())
     if threshold:
         detector.set_params(threshold=parse_thresholds(threshold))
     if mode is not None:
@@ -67,21 +75,22 @@ def open_detector(
 def parse_thresholds(items: list[str]) -> str | float | dict[str, float]:
     """``["0.5"]`` -> 0.5, ``["auto"]`` -> "auto", ``["food=0.6", "price=0.3"]`` -> a dict."""
     if len(items) == 1 and "=" not in items[0]:
-        return items[0] if items[0] == "auto" else _number(items[0])
+        needed = "auto, a number or ASPECT=NUMBER is needed"
+        return items[0] if items[0] == "auto" else _number(items[0], items[0], needed)
     named = {}
     for item in items:
         aspect, equals, value = item.rpartition("=")
         if not equals:
             raise AwattError(f"--threshold is given {len(items)} times, then each needs ASPECT=NUMBER; found {item!r}.")
-        named[aspect] = _number(value)
+        named[aspect] = _number(value, item, "a number is needed after '='; an aspect that is not named has auto")
     return named
 
 
-def _number(text: str) -> float:
+def _number(text: str, given: str, needed: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise AwattError(f"--threshold is {text!r}, but auto, a number or ASPECT=NUMBER is needed.") from None
+        raise AwattError(f"--threshold is {given!r}, but {needed}.") from None
 
 
 def check_engine(engine: str) -> bool:
