@@ -185,11 +185,8 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
         (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
         (("reviews.csv", "--threshold", "food=auto"), "--threshold is 'food=auto', but a number is needed after '='"),
-        (
-            ("reviews.csv", "--examples-text-column", "body"),
-            "Name the one that holds the text with --examples-text-col",
-        ),
-        (("reviews.csv", "--text-column", "body"), "Name the one that holds the text with --text-column."),
+        (("reviews.csv", "--examples-text-column", "body"), "holds the text with --examples-text-column."),
+        (("reviews.csv", "--text-column", "body"), "holds the text with --text-column."),
         (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
         (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
         (("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"), "each needs ASPECT=NUMBER; found '0.5'"),

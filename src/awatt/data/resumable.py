@@ -65,10 +65,8 @@ class ResumableWriter:
             raise AwattError(f"{path}: the file exists. Use --overwrite to replace it, or another name.")
 
     def _read_journal(self) -> dict[str, Any]:
-        begun: Any = None
-        with suppress(ValueError):
-            begun = json.loads(self.journal.read_bytes())
-        if not isinstance(begun, dict) or not all(isinstance(begun.get(name), NOTED[name]) for name in NOTED):
+        begun = self._noted()
+        if begun is None:
             raise AwattError(f"{self.journal}: this is broken, so the run cannot go on: {ANEW}")
         for name, value in self.settings.items():
             if begun["settings"].get(name) != value:
@@ -160,9 +158,16 @@ class ResumableWriter:
                 self.journal.unlink(missing_ok=True)
 
     def _has_rows(self) -> bool:
+        noted = self._noted()
+        return noted is not None and noted["rows"] > 0
+
+    def _noted(self) -> dict[str, Any] | None:
+        """What the journal says; None if it is broken or not there."""
         with suppress(OSError, ValueError):
-            return bool(json.loads(self.journal.read_text("utf-8"))["rows"])
-        return False
+            noted = json.loads(self.journal.read_bytes())
+            if isinstance(noted, dict) and all(isinstance(noted.get(name), NOTED[name]) for name in NOTED):
+                return noted
+        return None
 
     @contextmanager
     def _write_faults(self) -> Iterator[None]:
