@@ -45,7 +45,6 @@ def open_detector(
     text_option: str = "--text-column",
 ) -> AspectDetector:
     """The detector of ``--examples`` or ``--model``; ``text_option`` is what names the examples' text column."""
-    from awatt.data.formats import reason
     from awatt.detection.examples import Examples
     from awatt.detector import AspectDetector
 
@@ -60,8 +59,6 @@ def open_detector(
             read = Examples.read(examples, text_column, aspects_column)
         except DataError as error:  # it may advise the option that names the column of most files
             raise AwattError(str(error).replace("--text-column", text_option)) from error.__cause__
-        except OSError as error:
-            raise AwattError(f"{examples}: cannot be read ({reason(error)}). Name a file that can be.") from error
         detector = AspectDetector()
         detector._learn(read.checked())
     if threshold:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from awatt.data.formats import shown
+from awatt.data.formats import reason, shown
 from awatt.data.records import Record, read_records
 from awatt.errors import AwattError, DataError
 
@@ -165,6 +165,8 @@ def _read_object(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise DataError("there is no such file. Check the path.", path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read ({reason(error)}). Name a file that can be.", path) from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"broken JSON ({error}). Check it, or give one object a line as .jsonl.", path) from None
     if not isinstance(value, dict) or not value:
