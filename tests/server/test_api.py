@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import threading
@@ -12,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 from awatt import AspectDetector
 from awatt.server.limits import Limits
 from awatt.server.projection import project
 
-from .conftest import SMALL, make_client
+from .conftest import HOST, SMALL, make_client
 
 RAW = {"content-type": "application/octet-stream"}
 EVIL = "<script>alert(1)</script> The soup was cold."
@@ -329,8 +331,12 @@ def test_a_fault_of_ours_is_json_and_its_log_holds_no_text(sample: Any, caplog: 
         raise RuntimeError("secret review text")
 
     sample.guard.app.state.service.batcher._detect = broken
-    answer = sample.post("/v1/detect", json={"texts": ["secret review text"]})
+    strict = TestClient(
+        sample.guard, base_url=f"http://{HOST}", headers=sample.headers
+    )  # as uvicorn, which logs what it gets
+    answer = strict.post("/v1/detect", json={"texts": ["secret review text"]})
     assert answer.status_code == 500
+    assert "RuntimeError" in caplog.text
     assert "secret" not in answer.text + caplog.text
 
 
@@ -341,3 +347,80 @@ def test_openapi_has_examples(client: Any) -> None:
     )
     assert schema["components"]["schemas"]["DetectBody"]["properties"]["texts"]["examples"]
     assert SMALL.texts == 20
+
+
+def test_a_page_of_another_project_changes_nothing(sample: Any) -> None:
+    here = sample.get("/v1/project").json()
+    assert sample.get("/v1/project/version").json()["project"] == here["project"]
+    other = {"x-awatt-project": "0" * 16}
+    for method, path, body in (
+        ("PUT", "/v1/project/sentences/1", {"aspects": []}),
+        ("POST", "/v1/aspects", {"name": "parking"}),
+        ("POST", "/v1/project/undo", None),
+    ):
+        answer = sample.request(method, path, json=body, headers=other)
+        assert (answer.status_code, "another project" in answer.json()["error"]) == (409, True)
+    assert sample.get("/v1/project").json() == here
+    mine = {"x-awatt-project": here["project"]}
+    assert sample.put("/v1/project/sentences/1", json={"aspects": []}, headers=mine).status_code == 200
+
+
+def test_a_label_of_somebody_else_is_not_taken_back(sample: Any) -> None:
+    said = {"aspects": [1], "seen": None}
+    assert sample.put("/v1/project/sentences/1", json=said).status_code == 200
+    assert sample.put("/v1/project/sentences/1", json={"aspects": [2]}).status_code == 200
+    answer = sample.put("/v1/project/sentences/1", json={"aspects": None, "seen": [1]})
+    assert (answer.status_code, "Look again" in answer.json()["error"]) == (409, True)
+    assert sample.get("/v1/project").json()["examples"][-1]["aspects"] == [2]
+    assert len(sample.put("/v1/project/sentences/1", json={"aspects": None, "seen": [2]}).json()["examples"]) == 30
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"[" * 9000, b'{"texts": ["a"], "k": ' + b"9" * 5000 + b"}"])
+def test_a_broken_body_is_named_as_all_errors_are(client: Any, body: bytes) -> None:
+    answer = client.post("/v1/suggest", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json().keys() == {"error"}
+
+
+@pytest.mark.parametrize("line", [rb'{"te\ud800xt": 1}', b"[" * 20_000, b"5", b'["text"]', b""])
+def test_the_first_line_of_a_file_that_is_no_object(client: Any, line: bytes) -> None:
+    answer = client.post("/v1/project/columns?format=jsonl", content=line + b"\n", headers=RAW)
+    assert (answer.status_code, "no JSON object" in answer.json()["error"]) == (422, True)
+
+
+def test_zipped_parquet_has_columns(client: Any) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    table = io.BytesIO()
+    write_table(pyarrow.table({"review": ["Good soup."], "stars": [5]}), table)
+    content = gzip.compress(table.getvalue())
+    answer = client.post("/v1/project/columns?format=parquet.gz", content=content, headers=RAW).json()
+    assert answer == {"columns": ["review", "stars"], "rows": [{"review": "Good soup.", "stars": "5"}]}
+    assert load(client, content, format="parquet.gz", column="review").json()["reviews"] == 1
+
+
+def test_any_column_can_be_exported(sample: Any) -> None:
+    rows = [{"text": "Good soup.", "tags": [1, 2], "more": ["=a", None], "names": ["a", "b"], "deep": {"x": [1]}}]
+    load(sample, "".join(json.dumps(row) + "\n" for row in rows), format="jsonl")
+    (row,) = csv.DictReader(io.StringIO(sample.get("/v1/project/export/results.csv").text))
+    assert json.loads(row["tags"]) == [1, 2]
+    assert json.loads(row["more"]) == ["=a", None]
+    assert json.loads(row["deep"]) == {"x": [1]}
+    assert row["names"] == "a|b"
+    detected = sample.post("/v1/detect", json={"texts": ["Good soup."]}).json()["detections"][0]["scores"]
+    assert {name: float(row[f"score_{name}"]) for name in detected} == detected  # as many digits, too
+    load(sample, json.dumps({"text": "Good soup.", "number": 2**63}) + "\n", format="jsonl")
+    answer = sample.get("/v1/project/export/results.parquet")
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("results.parquet: the values of column 'number'")
+
+
+def test_a_project_that_is_gone_takes_no_changes(client: Any, tmp_path: Path) -> None:
+    assert client.post("/v1/aspects", json={"name": "food"}).status_code == 200
+    (tmp_path / "project.sqlite").rename(tmp_path / "elsewhere.sqlite")
+    answers = [client.post("/v1/aspects", json={"name": "drinks"}), client.get("/health/ready")]
+    (tmp_path / "project.sqlite").write_bytes(b"")
+    answers.append(client.post("/v1/aspects", json={"name": "drinks"}))
+    assert all("moved, removed or replaced" in answer.json()["error"] for answer in answers)
+    assert {answer.status_code for answer in answers} == {422}

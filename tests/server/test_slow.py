@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +42,7 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
     open_sample(opened, "restaurant")
     yield opened
     context.close()
-    assert faults == []
+    assert [fault for fault in faults if not fault.startswith("Failed to load resource")] == []  # refusals are wanted
 
 
 def hold(page: Any, method: str, path: str) -> None:
@@ -356,3 +358,122 @@ def test_a_row_that_leaves_the_list_leaves_its_place(page: Any) -> None:
     page.wait_for_selector("#rows .row.said", state="detached")
     page.keyboard.press("ArrowDown")
     assert page.inner_text("#detail .full") == following
+
+
+def test_another_project_at_the_same_address(page: Any, server: Server) -> None:
+    """As if another one were served here, whose pages share the cookie: what the tab shows is of no use any more."""
+    page.evaluate(
+        """async () => {
+          window.old = true;
+          (await import('/static/state.js')).state.project.project = 'another';
+          (await import('/static/api.js')).setProject('another');
+        }"""
+    )
+    page.keyboard.press("1")
+    page.wait_for_function("() => !window.old")  # loaded again
+    settle(page)
+    assert said(page) == 0
+    assert len(project(server)["examples"]) == 30
+
+
+def test_scores_that_never_fit_are_asked_for_with_patience(page: Any) -> None:
+    page.evaluate(
+        """() => {
+          const ask = window.fetch;
+          window.asked = 0;
+          window.fetch = async (path, options) => {
+            if (!path.endsWith('/scores')) return ask(path, options);
+            window.asked += 1;
+            return new Response(new ArrayBuffer(0), { headers: { 'x-awatt-reviews': '0', 'x-awatt-learned': '0' } });
+          };
+        }"""
+    )
+    page.keyboard.press("1")
+    until(page, "!state.busy && window.asked === 20")
+
+
+def test_words_come_back_after_quick_labels_and_after_a_fault(page: Any) -> None:
+    page.wait_for_selector("#rows mark")
+    hold(page, "POST", "/v1/project/words")
+    page.keyboard.press("0")
+    await_held(page)
+    page.keyboard.press("0")  # learned again while the words of before are on their way
+    page.wait_for_function("(saved) => document.querySelectorAll(saved).length === 2", arg=SAVED)
+    until(page, "!state.busy && state.learned === state.project.learned")
+    let_go(page)
+    page.wait_for_function("() => document.querySelectorAll('#rows mark').length > 3")
+    fail(page, "POST", "/v1/project/words")
+    page.keyboard.press("0")
+    page.wait_for_selector("#message.bad")
+    page.wait_for_function("() => document.querySelectorAll('#rows mark').length > 3")
+
+
+def test_enter_goes_on_from_a_row_that_left_the_list(page: Any, server: Server) -> None:
+    page.click("#pick-none")
+    page.locator("#table").focus()
+    following = page.locator("#rows .row").nth(1).locator(".text").inner_text()
+    page.keyboard.press("1")
+    page.wait_for_selector("#rows .row.said", state="detached")
+    page.keyboard.press("Enter")  # it has been said already
+    assert page.inner_text("#detail .full") == following
+    await_revision(page, server)
+    assert len(project(server)["examples"]) == 31
+
+
+def test_removing_an_example_leaves_the_focus_where_the_person_went(page: Any) -> None:
+    page.click("#tab-aspects")
+    hold(page, "GET", "/v1/project/scores")
+    page.locator("article").first.locator("li button").first.click()
+    assert page.evaluate("document.activeElement.className") == "more"
+    await_held(page)
+    page.locator("input.title").nth(2).press("End")
+    page.keyboard.type(" and so on")
+    let_go(page)
+    until(page, "!state.busy && state.learned === state.project.learned")
+    assert page.evaluate("document.activeElement.value").endswith(" and so on")
+
+
+def test_the_newest_report_is_shown_and_a_lost_one_asked_for_again(page: Any) -> None:
+    fail(page, "GET", "/v1/report")
+    page.click("#tab-aspects")
+    page.wait_for_selector(".quality strong")
+    hold(page, "GET", "/v1/report")
+    for text in ("The bread was stale.", "The salad was fresh."):
+        page.locator("input.more").first.fill(text)
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "(text) => [...document.querySelectorAll('li')].some((li) => li.innerText.includes(text))", arg=text
+        )
+        if "bread" in text:
+            await_held(page)
+    page.wait_for_function("() => document.querySelector('.quality').textContent.includes('32 examples')")
+    let_go(page)
+    page.evaluate("() => new Promise((done) => setTimeout(done, 500))")
+    assert "32 examples" in page.inner_text(".quality")
+
+
+def test_a_file_that_was_mended_can_be_chosen_again(page: Any) -> None:
+    page.click("#tab-start")
+    wrong = {"name": "reviews.jsonl", "mimeType": "", "buffer": b"nonsense"}
+    page.set_input_files("#file", wrong)
+    page.wait_for_selector("#message.bad")
+    page.set_input_files("#file", {**wrong, "buffer": b'{"review": "Good bread."}\n'})
+    page.wait_for_selector(".choice option[value=review]", state="attached")
+    page.set_input_files("#file", {**wrong, "name": "reviews.exe"})
+    page.wait_for_selector(".choice option[value=review]", state="detached")
+
+
+def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> None:
+    """Thresholds of aspects that have no example would be refused."""
+    server.ask("POST", "v1/aspects", {"name": "empty"})
+    for aspect in project(server)["aspects"]:
+        server.ask("PATCH", f"v1/aspects/{aspect['id']}", {"threshold": 0.5})
+    look_again(page)
+    await_revision(page, server)
+    page.click("#tab-export")
+    with page.expect_download() as saved:
+        page.click("a[href$='examples.jsonl']")
+    saved.value.save_as(tmp_path / "awatt-examples.jsonl")
+    code = page.locator("pre").first.inner_text()
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -167,7 +167,7 @@ class _ParquetWriter(_Writer):
             if pyarrow.unify_schemas(both, promote_options="permissive") == both[0]:
                 return pyarrow.array(values, type=kind)
             problem = f"{found} after {kind}"
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OverflowError) as error:
             problem = reason(error)
         advice = "Give the column values of one kind, or write .jsonl."
         raise UnfitError(f"the values of column '{name}' do not fit together ({problem}). {advice}")

@@ -79,6 +79,7 @@ class Aspects(Answer):
 class Project(Answer):
     """Everything but the sentences. ``undo`` and ``redo`` say what would be undone, or done again."""
 
+    project: str
     revision: int
     learned: int
     reviews: int
@@ -90,6 +91,15 @@ class Project(Answer):
     n_reviews: int
     undo: str | None
     redo: str | None
+
+
+class Counters(Answer):
+    """What changed last: everything, what is learned from, the reviews; and of which project."""
+
+    project: str
+    revision: int
+    learned: int
+    reviews: int
 
 
 class Columns(Answer):
@@ -125,7 +135,7 @@ class Words(Answer):
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Error, "description": text}
     for status, text in {
-        400: "A broken header",
+        400: "A broken header or body",
         401: "No token",
         403: "Another origin",
         404: "No such id",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Depends, Path, Response
 
 from awatt.detection.advice import Report
 from awatt.server.answers import ERRORS, Aspects, Detections, Project, Suggestions, gives
@@ -17,7 +17,8 @@ Key = Annotated[int, Path(ge=1, le=2**53)]
 
 def make_routes(service: Service) -> APIRouter:
     """Under ``/v1``."""
-    router = APIRouter(prefix="/v1", responses=ERRORS, default_response_class=Response)
+    checks = [Depends(service.check_project)]
+    router = APIRouter(prefix="/v1", responses=ERRORS, default_response_class=Response, dependencies=checks)
     store, workbench = service.store, service.workbench
 
     @router.post("/detect", tags=["detect"], responses=gives(Detections))

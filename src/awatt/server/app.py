@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
 from awatt import __version__
 from awatt.data.formats import shown
@@ -58,6 +59,7 @@ def _add_plain_routes(app: FastAPI, service: Service) -> None:
     @app.get("/health/ready", tags=["health"], responses=ERRORS)
     async def ready() -> dict[str, str]:
         """Whether the project can be read; the model is loaded by then."""
+        await service.run(service.store.check_there)
         await service.run(service.store.version)
         return {"status": "ready", "version": __version__}
 
@@ -88,6 +90,10 @@ def _add_errors(app: FastAPI) -> None:
         given = "" if first["type"] in ("missing", "json_invalid") else f", found {shown(first.get('input'))}"
         message = f"{place}: {first['msg'].rstrip('.').lower()}{given}. See /openapi.json."
         return as_json({"error": message.encode("utf-8", "replace").decode()}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def refused(_: Request, error: HTTPException) -> Response:
+        return as_json({"error": f"{error.detail.rstrip('.').lower()}. See /openapi.json."}, error.status_code)
 
     @app.exception_handler(404)
     async def missing(request: Request, _: Exception) -> Response:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from awatt.data.writer import RecordWriter
+from awatt.errors import AwattError
 from awatt.server.workbench import Workbench
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins with these
@@ -28,8 +29,11 @@ def export(workbench: Workbench, kind: str) -> bytes:
             _zip_detector(workbench, path)
         else:
             rows = _example_rows(workbench) if kind == "examples.jsonl" else result_rows(workbench, kind)
-            with RecordWriter(path) as writer:
-                writer.write([guarded(row) for row in rows] if kind.endswith(".csv") else rows)
+            try:
+                with RecordWriter(path) as writer:
+                    writer.write([guarded(row) for row in rows] if kind.endswith(".csv") else rows)
+            except AwattError as error:
+                raise AwattError(str(error).replace(str(path), kind)) from None
         return path.read_bytes()
 
 
@@ -43,7 +47,7 @@ def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
     table = not kind.endswith(".jsonl")
     rows = []
     for number, (review, text) in enumerate(zip(reviews.reviews, reviews.texts, strict=True)):
-        values = dict(zip(names, map(float, scores[number].round(4)), strict=True))
+        values = dict(zip(names, scores[number].astype(float).round(4).tolist(), strict=True))
         mentioned = [name for name, hit in zip(names, found[number], strict=True) if hit]
         row: dict[str, object] = {"review": review, "text": text, "aspects": mentioned, "by_person": text in judged}
         row |= {f"score_{name}": value for name, value in values.items()} if table else {"scores": values}
@@ -53,7 +57,12 @@ def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
 
 def guarded(row: Mapping[str, object]) -> dict[str, object]:
     """The row with a quote before every cell and column name that a spreadsheet would run as a formula."""
-    return {_guard(name): _guard("|".join(value) if isinstance(value, list) else value) for name, value in row.items()}  # type: ignore[misc]
+    return {str(_guard(name)): _guard(_cell(value)) for name, value in row.items()}
+
+
+def _cell(value: object) -> object:
+    """Names with a bar between; whatever else is no single value stays for the writer, which makes JSON of it."""
+    return "|".join(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
 
 
 def _guard(value: object) -> object:

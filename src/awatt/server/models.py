@@ -69,9 +69,10 @@ class MentionsBody(Body):
     aspects: list[Key] = Field(examples=[[1]])
 
 
-class SaidBody(MentionsBody):
-    """What a person says of a sentence."""
+class SaidBody(Body):
+    """What a person says of a sentence: all aspects that it mentions, by id; null takes back what was said."""
 
+    aspects: list[Key] | None = Field(examples=[[1]])
     seen: list[Key] | None = Field(
         None,
         description="What had been said of it when the person looked, null for nothing. If given and not so any more, "

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from awatt.server.answers import ERRORS, Columns, Loaded, Project, Sentences, Words, gives, gives_bytes
-from awatt.server.content import Version
+from awatt.server.answers import ERRORS, Columns, Counters, Loaded, Project, Sentences, Words, gives, gives_bytes
 from awatt.server.export import KINDS, export
 from awatt.server.limits import NotFoundError
 from awatt.server.models import IdsBody, SaidBody, SampleBody, SettingsBody
@@ -23,7 +22,13 @@ UPLOAD = {"requestBody": {"content": {BYTES: {"schema": {"type": "string", "form
 
 def make_routes(service: Service) -> APIRouter:
     """Under ``/v1/project``."""
-    router = APIRouter(prefix="/v1/project", tags=["project"], responses=ERRORS, default_response_class=Response)
+    router = APIRouter(
+        prefix="/v1/project",
+        tags=["project"],
+        responses=ERRORS,
+        default_response_class=Response,
+        dependencies=[Depends(service.check_project)],
+    )
     store, workbench = service.store, service.workbench
 
     @router.get("", responses=gives(Project))
@@ -94,14 +99,14 @@ def make_routes(service: Service) -> APIRouter:
 
     @router.put("/sentences/{key}", responses=gives(Project))
     async def judge(key: Key, body: SaidBody) -> Response:
-        """A person says what a sentence mentions; it becomes an example."""
+        """A person says what a sentence mentions; it becomes an example. Null takes back what was said."""
         seen = body.seen if "seen" in body.model_fields_set else ...
         return await service.change(workbench.judge_sentence, key, body.aspects, seen)
 
     @router.delete("/sentences/{key}", responses=gives(Project))
     async def forget(key: Key) -> Response:
         """Take back what was said of a sentence."""
-        return await service.change(workbench.forget_sentence, key)
+        return await service.change(workbench.judge_sentence, key, None)
 
     @router.patch("/settings", responses=gives(Project))
     async def settings(body: SettingsBody) -> Response:
@@ -127,10 +132,10 @@ def make_routes(service: Service) -> APIRouter:
         headers = {"content-disposition": f'attachment; filename="awatt-{kind}"'}
         return Response(content, media_type=KINDS[kind], headers=headers)
 
-    @router.get("/version", responses=gives(Version))
+    @router.get("/version", responses=gives(Counters))
     async def version() -> Response:
         """The counters only: what another tab or process has changed."""
-        return as_json(dataclasses.asdict(await service.run(store.version)))
+        return as_json({"project": store.identity, **dataclasses.asdict(await service.run(store.version))})
 
     return router
 

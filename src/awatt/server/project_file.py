@@ -7,6 +7,7 @@ processes read while one writes; every action is one transaction that is on the 
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import threading
 import time
@@ -38,9 +39,11 @@ class ProjectFile:
         self.path = path
         self._lock = threading.RLock()
         self._acting = False
+        self._file: tuple[int, int] | None = None
         try:
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             self._prepare()
+            self._file = self._find()
         except (sqlite3.Error, OSError) as error:
             raise AwattError(f"{path}: cannot be opened as a project ({error}). Name another file.") from None
 
@@ -66,6 +69,8 @@ class ProjectFile:
             run(f"PRAGMA user_version = {FORMAT}")
             for name in ("revision", "learned", "reviews", "action"):
                 run("INSERT OR IGNORE INTO meta VALUES (?, '0')", (name,))
+            run("INSERT OR IGNORE INTO meta VALUES ('project', ?)", (secrets.token_hex(8),))
+            self.identity = str(run("SELECT value FROM meta WHERE name = 'project'").fetchone()[0])
             run("INSERT OR IGNORE INTO loaded VALUES (1, 0)")
             create_triggers(self._connection)
 
@@ -81,6 +86,20 @@ class ProjectFile:
                     raise
                 time.sleep(0.02)
 
+    def check_there(self) -> None:
+        """Raise if the file is not the one that was opened: SQLite would go on writing to one that nobody finds."""
+        if self._file is not None and self._find() != self._file:
+            raise AwattError(
+                f"{self.path}: the project's file was moved, removed or replaced. Start awatt serve again."
+            )
+
+    def _find(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
@@ -93,6 +112,7 @@ class ProjectFile:
             if self._connection.in_transaction:
                 yield
                 return
+            self.check_there()
             self._run("BEGIN IMMEDIATE")
             try:
                 yield

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -12,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from awatt.data.formats import FORMATS
+from awatt.data.formats import DELIMITERS, FORMATS
 from awatt.data.records import Record, read_records
 from awatt.detection.words import split_sentences
 from awatt.errors import AwattError, DataError
@@ -60,41 +62,38 @@ def _skip(error: DataError) -> None:
 
 
 def _columns(path: Path, format: str) -> list[str]:
-    """Asking for a column that no file has makes the reader name those that there are."""
+    """The names of the columns, from the beginning of the file, or of Parquet from its end."""
     if format.startswith("txt"):
         return ["text"]
-    if format == "parquet":
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-
-        try:
-            return list(ParquetFile(path).schema_arrow.names)
-        except (OSError, ArrowException):
-            raise AwattError(
-                "the file is broken or not Parquet. Choose another one, or give it its own suffix."
-            ) from None
-    head = _head(path, format)
-    if format.startswith("jsonl"):
+    kind = format.removesuffix(".gz")
+    try:
+        with gzip.open(path, "rb") if format.endswith(".gz") else path.open("rb") as stream:
+            content = stream.read() if kind == "parquet" else stream.read(2**20)
+    except (OSError, EOFError, zlib.error):
+        raise AwattError("the gzip data is cut short or broken. Choose another file.") from None
+    if kind == "parquet":
+        return _parquet_columns(content)
+    head = content.decode("utf-8-sig", errors="replace")
+    if kind == "jsonl":
         try:
             first = json.loads(head.strip().splitlines()[0])
-        except (ValueError, IndexError):
+            "".join(first).encode()  # half a character is no name
+        except (ValueError, IndexError, TypeError, RecursionError):
             first = None
         if not isinstance(first, dict):
             raise AwattError('the first line of the file is no JSON object such as {"text": "Good food."}.')
-        return list(map(str, first))
-    delimiter = "\t" if format.startswith("tsv") else ","
-    return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
+        return list(first)
+    return next(csv.reader(io.StringIO(head, newline=""), delimiter=DELIMITERS[kind]), [])
 
 
-def _head(path: Path, format: str) -> str:
-    import gzip
-    import zlib
+def _parquet_columns(content: bytes) -> list[str]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
 
     try:
-        with gzip.open(path, "rb") if format.endswith(".gz") else path.open("rb") as stream:
-            return stream.read(2**20).decode("utf-8-sig", errors="replace")
-    except (OSError, EOFError, zlib.error):
-        raise AwattError("the gzip data is cut short or broken. Choose another file.") from None
+        return list(ParquetFile(io.BytesIO(content)).schema_arrow.names)
+    except (OSError, ArrowException):
+        raise AwattError("the file is broken or not Parquet. Choose another one, or give it its own suffix.") from None
 
 
 def read_reviews(

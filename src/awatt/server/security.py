@@ -11,6 +11,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -88,20 +89,21 @@ class Guard:
         if refusal is not None:
             await _answer(send, *refusal)
             return
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if scope["path"] == "/" and given:
-            await self._open(send, given[0])
+        link = _link(scope)
+        if link is not None:
+            await self._open(send, link)
             return
         upload = headers.get("content-type", "").startswith("application/octet-stream")
         most = self.limits.body if upload else self.limits.json_body
-        await _Body(self.app, most, self.limits.body_seconds)(scope, headers, receive, send)
+        with suppress(Exception):  # answered and logged by its kind: the server would log its message, with review text
+            await _Body(self.app, most, self.limits.body_seconds)(scope, headers, receive, send)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host, path, method = headers.get("host", ""), scope["path"], scope["method"]
         if host not in self.access.hosts:
             known = ", ".join(sorted(self.access.hosts))
             return 421, f"the request is for the host {host[:100]!r}, but this server is {known}. See --allow-host."
-        if path in OPEN or (path == "/" and b"token=" in scope["query_string"]):
+        if path in OPEN or _link(scope) is not None:
             return None
         bearer = _same(headers.get("authorization", ""), f"Bearer {self.access.token}")
         if not bearer and not _same(_cookie(headers, self.access.cookie), self.access.session):
@@ -123,6 +125,12 @@ class Guard:
             return
         cookie = f"{self.access.cookie}={self.access.session}; HttpOnly; SameSite=Strict; Path=/"
         await _answer(send, 303, "", [(b"location", b"/"), (b"set-cookie", cookie.encode())])
+
+
+def _link(scope: Scope) -> str | None:
+    """The token of a link that opens the page."""
+    given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+    return given[0] if scope["path"] == "/" and given else None
 
 
 class _Body:

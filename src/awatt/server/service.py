@@ -7,13 +7,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from fastapi import Response
+from fastapi import Request, Response
 
 from awatt.detection.found import Detection
 from awatt.server.batching import Batcher, Pool
 from awatt.server.content import Content
-from awatt.server.limits import Limits, check_count, check_length
-from awatt.server.security import Access
+from awatt.server.limits import ConflictError, Limits, check_count, check_length
+from awatt.server.security import SAFE, Access
 from awatt.server.store import ProjectStore
 from awatt.server.workbench import Workbench
 
@@ -49,7 +49,14 @@ class Service:
         return as_json(await self.run(self._state))
 
     def _state(self) -> dict[str, object]:
-        return shown_project(self.store.content(), self.workbench.auto_threshold())
+        shown = shown_project(self.store.content(), self.workbench.auto_threshold())
+        return {"project": self.store.identity, **shown}
+
+    def check_project(self, request: Request) -> None:
+        """A page that shows another project, which was served here before, must not change this one."""
+        shown = request.headers.get("x-awatt-project", self.store.identity)
+        if shown != self.store.identity and request.method not in SAFE:
+            raise ConflictError("another project is served here now. Load the page again.")
 
     async def change(self, call: Callable[..., object], *arguments: Any) -> Response:
         """Change the project; gives it as it then is."""

@@ -183,10 +183,7 @@ class ProjectStore(ProjectFile):
         wanted = sorted(set(aspects))
         with self._transaction():
             names = ", ".join(self._name(aspect) for aspect in wanted) or "none"
-            if seen is not ... and self._said(text) != (None if seen is None else sorted(set(seen))):
-                raise ConflictError(
-                    "somebody has changed what this sentence mentions since it was shown. Look again, then decide."
-                )
+            self._check_seen(text, seen)
             with self._action(f"label a sentence: {names}", "learned"):
                 key = self._example(text, corrected)
                 for aspect in set(self._said(text) or ()).difference(wanted):
@@ -194,6 +191,12 @@ class ProjectStore(ProjectFile):
                 for aspect in wanted:
                     self._run("INSERT OR IGNORE INTO mentions (example, aspect) VALUES (?, ?)", (key, aspect))
                 check_count(self._size("examples"), self.limits.examples, "examples")
+
+    def _check_seen(self, text: str, seen: Iterable[int] | EllipsisType | None) -> None:
+        if seen is not ... and self._said(text) != (None if seen is None else sorted(set(seen))):
+            raise ConflictError(
+                "somebody has changed what this sentence mentions since it was shown. Look again, then decide."
+            )
 
     def _said(self, text: str) -> list[int] | None:
         """The aspects of an example, sorted; None if the text is not one."""
@@ -215,9 +218,10 @@ class ProjectStore(ProjectFile):
                 self._run("DELETE FROM mentions WHERE example = ?", (key,))
                 self._run("DELETE FROM examples WHERE id = ?", (key,))
 
-    def forget(self, text: str) -> None:
-        """Take back what was said of a sentence: it is no example any more."""
+    def forget(self, text: str, seen: Iterable[int] | EllipsisType | None = ...) -> None:
+        """Take back what was said of a sentence: it is no example any more. ``seen`` as for `judge`."""
         with self._transaction():
+            self._check_seen(text, seen)
             row = self._run("SELECT id FROM examples WHERE text = ?", (clean(text),)).fetchone()
             if row is not None:
                 self.remove_example(row[0])

@@ -203,13 +203,15 @@ class Workbench:
 
     # -- changes that need more than the file
 
-    def judge_sentence(self, key: int, aspects: Sequence[int], seen: Sequence[int] | EllipsisType | None = ...) -> None:
-        """A person says what a sentence mentions; refused if what had been said of it is not what they saw."""
-        self.store.judge(self.store.sentence_text(key), aspects, seen=seen)
-
-    def forget_sentence(self, key: int) -> None:
-        """Take back what was said of it."""
-        self.store.forget(self.store.sentence_text(key))
+    def judge_sentence(
+        self, key: int, aspects: Sequence[int] | None, seen: Sequence[int] | EllipsisType | None = ...
+    ) -> None:
+        """A person says what a sentence mentions, or takes it back; ``seen`` as for the store's `judge`."""
+        text = self.store.sentence_text(key)
+        if aspects is None:
+            self.store.forget(text, seen)
+        else:
+            self.store.judge(text, aspects, seen=seen)
 
 
 def teach(aspects: Sequence[Aspect], examples: Sequence[Example]) -> AspectDetector | None:

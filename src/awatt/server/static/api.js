@@ -1,11 +1,14 @@
 // Requests to the server; a refusal becomes an Error with the server's own words.
 
+let project = null; // which one the page shows: the server refuses changes that are meant for another
+export const setProject = (id) => { project = id; };
+
 async function ask(method, path, { json, body, raw } = {}) {
   const headers = json !== undefined ? { "content-type": "application/json" } : body ? { "content-type": "application/octet-stream" } : {};
   let answer;
   for (let attempt = 0; ; attempt++) {
     try {
-      answer = await fetch(path, { method, headers, body: json !== undefined ? JSON.stringify(json) : body });
+      answer = await fetch(path, { method, headers: project ? { ...headers, "x-awatt-project": project } : headers, body: json !== undefined ? JSON.stringify(json) : body });
     } catch {
       throw new Error("The server does not answer. Is awatt serve still running?");
     }

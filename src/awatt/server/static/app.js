@@ -106,8 +106,8 @@ async function refresh() {
   if (!state.project) { await begin(); return; }
   const { project, reviews, learned } = state;
   try {
-    const { revision } = await api.get("/v1/project/version");
-    if (revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
+    const found = await api.get("/v1/project/version");
+    if (found.project !== project.project || found.revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
   } catch { /* said at the next action */ }
 }
 setInterval(refresh, 4000);

@@ -46,13 +46,13 @@ function card(aspect, column) {
     if (event.key === "Enter") rename(aspect, title); } });
   const more = el("input", { className: "more", placeholder: "Another example, then Enter", "aria-label": `Another example of ${aspect.name}`, id: `more-${aspect.id}`, onkeydown: (event) => { if (event.key === "Enter") give(aspect, more); } });
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
-    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) { say(`Removed ${aspect.name}. Undo brings it back.`); name.focus(); } } }, "✕")),
+    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { name.focus(); if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) say(`Removed ${aspect.name}. Undo brings it back.`); } }, "✕")),
     el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? " (about five are a good number)" : "",
       judged && examples.length > 1 ? judged.recall ? `; finds ${percent(judged.recall)} of them, and ${percent(judged.precision)} of what it finds is right` : "; finds none of them yet" : ""),
     judged && examples.length > 1 ? meter(judged.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),
-      el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: async () => { if (await act(() => api.remove(`/v1/examples/${e.id}`))) byId(`more-${aspect.id}`)?.focus(); } }, "✕")))),
+      el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: () => { more.focus(); act(() => api.remove(`/v1/examples/${e.id}`)); } }, "✕")))),
     more);
 }
 
@@ -68,11 +68,20 @@ async function judge() {
   reported = learned;
   judging = state.project.examples.length > 1;
   if (judging) drawQuality();
+  let found = null;
   try {
-    report = judging ? await api.get("/v1/report") : null;
-  } catch { report = null; } // one aspect only, or none: there is nothing to confuse yet
-  judging = false;
-  if (learned === state.project.learned) draw();
+    if (judging) found = await api.get("/v1/report");
+  } catch (error) { // 422: one aspect only, or none, so there is nothing to confuse yet
+    if (error.status !== 422 && reported === learned) { reported = -1; later(4000); return; }
+  }
+  if (reported !== learned) return; // a newer one is on its way
+  [report, judging] = [found, false];
+  draw();
+}
+
+function later(pause) {
+  clearTimeout(judge.timer);
+  judge.timer = setTimeout(judge, pause);
 }
 
 function drawQuality() {
@@ -104,4 +113,4 @@ export function setVisible(now) {
   if (now && state.project) { draw(); judge(); }
 }
 
-onChange((what) => { if (visible && what === "all") { draw(); clearTimeout(judge.timer); judge.timer = setTimeout(judge, 400); } });
+onChange((what) => { if (visible && what === "all") { draw(); later(400); } });

@@ -9,9 +9,10 @@ let visible = false;
 const link = (kind, label, note) => el("li", {}, el("a", { href: `/v1/project/export/${kind}`, download: `awatt-${kind}` }, label), el("small", {}, ` ${note}`));
 
 function threshold() {
-  const own = aspects().filter((a) => a.threshold !== null), common = state.project.threshold;
+  const taught = aspects().filter((a) => state.project.examples.some((e) => e.aspects.includes(a.id))); // others are not in the file
+  const own = taught.filter((a) => a.threshold !== null), common = state.project.threshold;
   if (!own.length) return { python: common === null ? "" : `, threshold=${common}`, command: common === null ? "" : ` --threshold ${common}` };
-  const named = aspects().filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
+  const named = taught.filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
   return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold '${name.replaceAll("'", "'\\''")}=${value}'`).join("") };
 }
 

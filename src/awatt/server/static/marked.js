@@ -1,12 +1,12 @@
 // A sentence with the words that decided, coloured by aspect.
 
 import { el } from "./dom.js";
-import { aspects, colour, found, state, wantWords } from "./state.js";
+import { aspects, colour, found, state } from "./state.js";
 
 // [{start, end, marks: [{aspect, column, weight}]}], the heaviest mark first
 export function spans(row) {
   const words = state.words.get(state.ids[row]);
-  if (!words) { wantWords(row); return []; }
+  if (!words) return [];
   const all = aspects(), places = new Map();
   for (const aspect of found(row)) {
     for (const [start, end, weight] of Object.hasOwn(words, aspect.name) ? words[aspect.name] : []) {

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, el, number, say } from "./dom.js";
-import { act, inTurn, reload, state } from "./state.js";
+import { act, aspects, inTurn, reload, state } from "./state.js";
 import { show } from "./app.js";
 
 const box = byId("view-start");
@@ -12,6 +12,7 @@ const paste = el("textarea", { rows: 7, id: "paste", placeholder: "One review a 
 const split = el("input", { type: "checkbox", checked: true });
 const choice = el("div", { className: "choice" });
 const file = el("input", { type: "file", id: "file", "aria-label": "A file with reviews", accept: ".csv,.tsv,.jsonl,.ndjson,.parquet,.txt,.gz", onchange: () => file.files[0] && look(file.files[0]) });
+let looked = null; // the file that was chosen last
 
 // One at a time: a second click is no second load.
 let loading = false;
@@ -32,7 +33,7 @@ const load = once(async (body, format, column = "text") => {
     const next = state.project.aspects.length ? before ? " Undo brings the earlier ones back." : "" : " Now name an aspect, and give a few examples of it.";
     say(`${number(done.reviews)} reviews, ${number(state.texts.length)} sentences.${next}${done.left_out ? ` ${number(done.left_out)} rows could not be read: ${done.faults[0]}` : ""}`, done.left_out > 0);
     choice.replaceChildren();
-    paste.value = file.value = "";
+    paste.value = "";
     if (here()) show(state.project.aspects.length ? "sentences" : "aspects");
   } catch (error) {
     say(error.message, true);
@@ -40,20 +41,31 @@ const load = once(async (body, format, column = "text") => {
 });
 
 async function look(chosen) {
+  looked = chosen;
+  choice.replaceChildren();
   const parts = chosen.name.toLowerCase().split("."), zipped = parts.at(-1) === "gz";
   if (zipped) parts.pop();
   const format = MARK[parts.at(-1)];
   if (!format) { say(`The suffix of ${chosen.name} is not known. Use .csv, .tsv, .jsonl, .parquet or .txt, maybe with .gz.`, true); return; }
   const kind = format + (zipped ? ".gz" : "");
-  if (format === "txt") { load(chosen, kind); return; }
+  let content; // read now: the file may change on the disk
   try {
-    const { columns, rows } = await api.upload(`/v1/project/columns?${new URLSearchParams({ format: kind })}`, chosen);
-    if (file.files[0] !== chosen) return; // another one was chosen meanwhile
+    content = new Blob([await chosen.arrayBuffer()]);
+  } catch {
+    say(`${chosen.name} cannot be read. Choose it again.`, true);
+    return;
+  } finally {
+    file.value = ""; // so that the same file, mended, can be chosen again
+  }
+  if (format === "txt") { load(content, kind); return; }
+  try {
+    const { columns, rows } = await api.upload(`/v1/project/columns?${new URLSearchParams({ format: kind })}`, content);
+    if (looked !== chosen) return; // another one was chosen meanwhile
     const size = (name) => rows.reduce((sum, row) => sum + (row[name] ?? "").length, 0);
     const select = el("select", { "aria-label": "Column with the text" }, ...columns.map((name) => el("option", { value: name }, name)));
     select.value = columns.includes("text") ? "text" : [...columns].sort((a, b) => size(b) - size(a))[0];
     choice.replaceChildren(
-      el("label", {}, "Column with the text ", select), " ", el("button", { className: "main", onclick: () => load(chosen, kind, select.value) }, "Load"),
+      el("label", {}, `Column of ${chosen.name} with the text `, select), " ", el("button", { className: "main", onclick: () => load(content, kind, select.value) }, "Load"),
       el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "The first rows of the file" }, el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, ...rows.map((row) => el("tr", {}, ...columns.map((name) => el("td", {}, row[name] ?? ""))))))));
   } catch (error) {
@@ -62,7 +74,7 @@ async function look(chosen) {
 }
 
 const sample = once(async (domain) => {
-  const before = state.texts.length || state.project.aspects.length;
+  const before = state.texts.length || aspects().length;
   if (!await act(() => api.post("/v1/project/sample", { domain }))) return;
   if (here()) show("sentences");
   if (before) say("The sample is loaded. Undo brings back what was here.");

@@ -15,7 +15,7 @@ export const state = {
   marks: new Int32Array(), moved: null, detected: -1, // what was found in each sentence, how many the last detection changed, and in which reviews
 };
 
-let asked = new Set(), timer = null; // sentences whose words are wanted
+let wanted = new Set(), asked = new Set(), timer = null; // sentences whose words are wanted, and for which the server was asked
 const listeners = [];
 export const onChange = (call) => listeners.push(call);
 export const changed = (what = "all") => listeners.forEach((call) => { try { call(what); } catch (error) { console.error(error); } }); // the others, and who called, go on
@@ -82,6 +82,12 @@ export function recount() {
 }
 
 function take(project) {
+  if (state.project && project.project !== state.project.project) { // another one is served here now: nothing fits
+    waiting = 0;
+    location.reload();
+    return;
+  }
+  api.setProject(project.project);
   if (!(project.revision < state.project?.revision)) state.project = project; // else it was overtaken
   state.moved = null;
   const names = new Set(aspects().map((a) => a.id));
@@ -109,7 +115,7 @@ async function loadSentences() {
   state.scores = new Float32Array();
   state.scored = [];
   state.words.clear();
-  asked = new Set();
+  [wanted, asked] = [new Set(), new Set()];
   recount(); // before anything is drawn: the rows were those of the old sentences
 }
 
@@ -119,15 +125,18 @@ async function loadScores() {
   changed("busy");
   let reviews;
   try {
-    do {
+    for (let attempt = 0; attempt < 20; attempt++) {
       const { values, headers } = await api.floats("/v1/project/scores");
       reviews = Number(headers.get("x-awatt-reviews"));
-      if (reviews !== state.reviews) continue; // of other sentences than those that are shown
-      state.scores = values;
-      state.learned = Number(headers.get("x-awatt-learned"));
-      state.scored = (headers.get("x-awatt-aspects") || "").split(",").filter(Boolean).map(Number);
-      state.words.clear();
-    } while (reviews <= state.reviews && state.learned < state.project.learned);
+      if (reviews === state.reviews) { // else of other sentences than those that are shown
+        state.scores = values;
+        state.learned = Number(headers.get("x-awatt-learned"));
+        state.scored = (headers.get("x-awatt-aspects") || "").split(",").filter(Boolean).map(Number);
+        state.words.clear();
+      }
+      if (reviews > state.reviews || state.learned >= state.project.learned) break;
+      await new Promise((resolve) => setTimeout(resolve, 20 * attempt));
+    } // then they are asked for again later
   } finally {
     state.busy = false;
     changed("busy");
@@ -187,26 +196,31 @@ export function label(row, ids) {
   judgedAnew();
   const written = () => { if (pending.get(text) === mine) pending.delete(text); };
   const path = `/v1/project/sentences/${id}`;
-  const request = () => (mine ? api.put(path, { aspects: ids, seen: (first ?? { seen: said() }).seen }) : api.remove(path)).finally(written);
+  const request = () => api.put(path, { aspects: ids, seen: (first ?? { seen: said() }).seen }).finally(written);
   return act(request).then((ok) => ok || judgedAnew());
 }
 
+// Words of sentences are asked for together, a moment after they are wanted.
 export function wantWords(row) {
   const id = state.ids[row];
-  if (state.words.has(id) || asked.has(id)) return;
-  asked.add(id);
-  timer ??= setTimeout(async () => {
-    const ids = [...asked].slice(-200), learned = state.learned;
-    timer = null;
-    if (!ids.length) return;
-    try {
-      const { words } = await api.post("/v1/project/words", { ids });
-      if (learned === state.learned) for (const id of ids) state.words.set(id, words[id] ?? {});
-      changed("words");
-    } catch (error) {
-      say(error.message, true);
-    } finally {
-      asked = new Set();
-    }
-  }, 30);
+  if (state.words.has(id) || wanted.has(id) || asked.has(id)) return;
+  wanted.add(id);
+  timer ??= setTimeout(askWords, 30);
+}
+
+async function askWords() {
+  const ids = [...wanted].slice(-200), { learned } = state, mine = asked;
+  timer = null;
+  wanted.clear();
+  if (!ids.length) return;
+  const again = () => { for (const id of ids) mine.delete(id); changed("words"); }; // what is still in sight and missing
+  for (const id of ids) mine.add(id);
+  try {
+    const { words } = await api.post("/v1/project/words", { ids });
+    if (learned === state.learned && mine === asked) for (const id of ids) state.words.set(id, words[id] ?? {});
+    again();
+  } catch (error) {
+    say(error.message, true);
+    setTimeout(again, 4000);
+  }
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, el, fill, nothing, say } from "./dom.js";
 import { marked, spans } from "./marked.js";
-import { aspects, changed, colour, cut, detected, found, label, onChange, recount, reload, saidOf, saving, score, state } from "./state.js";
+import { aspects, changed, colour, cut, detected, found, label, onChange, recount, reload, saidOf, saving, score, state, wantWords } from "./state.js";
 
 const table = byId("table"), rows = byId("rows"), detail = byId("detail");
 const height = () => (matchMedia("(max-width: 760px)").matches ? 88 : 60);
@@ -23,6 +23,7 @@ function line(row, place) {
   const look = [state.reviews, state.learned, state.marks[row], chosen, said, saving(row), detected(), state.words.has(state.ids[row])].join(" ");
   const kept = lines.get(row), same = kept?.look === look;
   const node = same ? kept.node : make(row, chosen, said);
+  wantWords(row);
   node.setAttribute("aria-posinset", place + 1);
   node.setAttribute("aria-setsize", state.rows.length);
   node.style.setProperty("transform", `translateY(${place * height()}px)`);
@@ -93,10 +94,12 @@ function toggle(aspect) {
 
 function accept(ids) {
   if (!aspects().length || !ready()) return;
-  const row = state.chosen, place = state.rows.indexOf(row), next = state.rows[place + 1];
+  const row = state.chosen;
   label(row, ids ?? found(row).map((a) => a.id));
-  if (place >= 0 && next !== undefined) choose(next);
-  else if (place >= 0) say("That was the last of the list.");
+  const place = state.rows.indexOf(row); // it may have left the list, and others of the same words with it
+  const next = place < 0 ? state.rows.find((other) => other > row) : state.rows[place + 1];
+  if (next !== undefined) choose(next);
+  else say("That was the last of the list.");
 }
 
 // Whether there is a sentence of which it can be said what it mentions: what has not been detected yet would be lost.
