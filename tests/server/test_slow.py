@@ -389,7 +389,9 @@ def test_scores_that_never_fit_are_asked_for_with_patience(page: Any) -> None:
         }"""
     )
     page.keyboard.press("1")
-    until(page, "!state.busy && window.asked === 20")
+    until(page, "window.asked >= 20")
+    page.wait_for_timeout(1000)
+    assert page.evaluate("window.asked") < 100  # without a pause it would be some hundred
 
 
 def test_words_come_back_after_quick_labels_and_after_a_fault(page: Any) -> None:
