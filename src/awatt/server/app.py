@@ -11,7 +11,6 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
-from starlette.exceptions import HTTPException
 
 from awatt import __version__
 from awatt.data.formats import shown
@@ -91,9 +90,9 @@ def _add_errors(app: FastAPI) -> None:
         message = f"{place}: {first['msg'].rstrip('.').lower()}{given}. See /openapi.json."
         return as_json({"error": message.encode("utf-8", "replace").decode()}, 422)
 
-    @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> Response:
-        return as_json({"error": f"{error.detail.rstrip('.').lower()}. See /openapi.json."}, error.status_code)
+    @app.exception_handler(400)
+    async def unreadable(_: Request, error: Exception) -> Response:
+        return as_json({"error": "the body is no JSON that can be read. See /openapi.json."}, 400)
 
     @app.exception_handler(404)
     async def missing(request: Request, _: Exception) -> Response:
