@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import Server, needs_chromium, open_sample, settle
+from .browsing import SAVED, Server, needs_chromium, open_sample, settle
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the package axe-playwright-python")
 pytestmark = needs_chromium
@@ -168,6 +168,18 @@ def test_without_a_mouse_from_the_sample_to_the_export(browser: Any, server: Ser
         page.keyboard.press("Enter")
     assert saved.value.suggested_filename == "awatt-results.csv"
     context.close()
+
+
+def test_undo_and_redo_hand_the_focus_on(page: Any) -> None:
+    page.keyboard.press("0")
+    page.wait_for_selector(SAVED)
+    page.focus("#undo")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#redo:not(:disabled)")
+    page.focus("#redo")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#redo:disabled")
+    assert page.evaluate("document.activeElement.id") == "undo"
 
 
 def test_detected_again_is_said_aloud(page: Any) -> None:

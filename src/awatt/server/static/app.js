@@ -89,10 +89,13 @@ addEventListener("keydown", (event) => {
 onChange(() => {
   const { project } = state;
   if (!project) return;
+  const held = document.activeElement;
   byId("undo").disabled = !project.undo;
   byId("undo").title = project.undo ? `Undo: ${project.undo} (Ctrl+Z)` : "Nothing to undo";
   byId("redo").disabled = !project.redo;
   byId("redo").title = project.redo ? `Redo: ${project.redo} (Ctrl+Shift+Z)` : "Nothing to redo";
+  const other = { undo: "redo", redo: "undo" }[held.id];
+  if (other && held.disabled) byId(other).focus(); // else the focus would be nowhere
   const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
   const status = byId("status"), moved = state.moved === null ? "" : ` · detected again, ${number(state.moved)} changed`;
   if (state.busy) fill(status, "Detecting …");
