@@ -38,12 +38,12 @@ function slider(id, label, reset, value, own, store) {
     counts();
     changed("threshold");
   };
-  const send = async () => { // a slider that is back where it was says no "change"
+  const send = () => { // a slider that is back where it was says no "change"
     const mine = state.previews.get(id);
     if (!mine || mine.sent) return;
     mine.sent = true;
     const answered = () => { if (state.previews.get(id) === mine) state.previews.delete(id); };
-    if (!await act(() => store(mine.value).finally(answered))) { recount(); changed(); }
+    act(() => store(mine.value).finally(answered).catch((error) => { recount(); changed(); throw error; }));
   };
   const input = el("input", { type: "range", id: `threshold-${id}`, min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
     oninput: move, onchange: send, onpointerdown: () => { held = true; }, onpointerup: send, onpointercancel: send, onblur: send });

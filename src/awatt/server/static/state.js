@@ -197,7 +197,7 @@ export function label(row, ids) {
   const written = () => { if (pending.get(text) === mine) pending.delete(text); };
   const path = `/v1/project/sentences/${id}`;
   const request = () => api.put(path, { aspects: ids, seen: (first ?? { seen: said() }).seen }).finally(written);
-  return act(request).then((ok) => ok || judgedAnew());
+  return act(() => request().catch((error) => { judgedAnew(); throw error; })); // a refused one is not shown any longer
 }
 
 // Words of sentences are asked for together, a moment after they are wanted.
