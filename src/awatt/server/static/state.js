@@ -189,15 +189,14 @@ export const saving = (row) => pending.has(state.texts[row]);
 
 export function label(row, ids) {
   const text = state.texts[row], id = state.ids[row], mine = ids && new Set(ids), shown = saidOf(row);
-  if (mine ? shown?.size === mine.size && ids.every((each) => shown.has(each)) : !shown) return Promise.resolve(true);
+  if (mine ? shown?.size === mine.size && ids.every((each) => shown.has(each)) : !shown) return;
   // What had been said of it when the person looked, or after what they have just done, which is on its way.
-  const said = () => state.project.examples.find((e) => e.text === text)?.aspects ?? null, first = waiting ? null : { seen: said() };
+  const said = () => state.project.examples.find((e) => e.text === text)?.aspects ?? null, early = !waiting, seen = said();
   pending.set(text, mine);
   judgedAnew();
   const written = () => { if (pending.get(text) === mine) pending.delete(text); };
-  const path = `/v1/project/sentences/${id}`;
-  const request = () => api.put(path, { aspects: ids, seen: (first ?? { seen: said() }).seen }).finally(written);
-  return act(() => request().catch((error) => { judgedAnew(); throw error; })); // a refused one is not shown any longer
+  const refused = (error) => { judgedAnew(); throw error; }; // it is not shown any longer
+  act(() => api.put(`/v1/project/sentences/${id}`, { aspects: ids, seen: early ? seen : said() }).finally(written).catch(refused));
 }
 
 // Words of sentences are asked for together, a moment after they are wanted.
