@@ -25,7 +25,7 @@ check: test lint  ## what CI runs
 
 train-bundled: .venv/dev  ## the model that the package ships with, from AWATT_SHARED, in about ten minutes
 	test -d datasets || $(BIN)/awatt data build $(SHARED)/data/yelp_aspect --fewasp $(SHARED)/data/fewasp --out datasets
-	$(BIN)/awatt bundle --data datasets --out src/awatt/pretrained
+	$(BIN)/awatt bundle --data datasets --out src/awatt/aspect_model/weights
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

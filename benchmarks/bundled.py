@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt import AspectDetector
+from awatt.aspect_model.evaluation import judge, measure, reliability
+from awatt.aspect_model.model import Matcher
 from awatt.data.corpus import load_corpus, load_sample
 from awatt.data.sampler import EpisodeShape
-from awatt.detection.rules import default_threshold, shares
+from awatt.detector.thresholds import shares
 from awatt.files import shared_folder, write_text
-from awatt.matcher import Matcher
-from awatt.matcher_evaluation import judge, measure, reliability
 from awatt.metrics import macro_f1, mean_ci95, roc_auc
 from awatt.reproduce.published import MAIN
+from awatt.thresholds.default import default_threshold
 
 DATASETS = ("FewAsp(single)", "FewAsp(multi)", "FewAsp")
 SETTINGS = ((5, 5), (5, 10), (10, 5), (10, 10))
@@ -126,7 +127,7 @@ def logistic_regression(
 
 def ablation(data: Path, out: Path) -> None:
     """Trained again without some of the evidence; measured on the validation categories."""
-    from awatt.bundle import VALIDATION, BundleConfig, train
+    from awatt.aspect_model.train import VALIDATION, BundleConfig, train
 
     for name, without in ABLATIONS.items():
         path = out / f"ablation {name}.json"

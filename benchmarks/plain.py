@@ -21,13 +21,13 @@ from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
 from awatt.data.corpus import Corpus, load_corpus
+from awatt.data.episode import Episode
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
-from awatt.episode import Episode
-from awatt.evaluation import measure, score_episodes
-from awatt.runs import RunConfig, RunFolder, TrainingConfig
-from awatt.system import System, SystemConfig
-from awatt.thresholds.static import default_threshold
-from awatt.training import Trainer
+from awatt.research.evaluation import measure, score_episodes
+from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
+from awatt.research.system import System, SystemConfig
+from awatt.research.training import Trainer
+from awatt.thresholds.default import default_threshold
 
 
 class PlainProtoAwatt(nn.Module):

@@ -30,7 +30,13 @@ def test_import_awatt_brings_no_other_package() -> None:
     assert not found & (HEAVY | LIGHT)
 
 
-MODULES = ["awatt.cli", "awatt.text", "awatt.errors", "awatt.episode", "awatt.data.sampler", "awatt.detector"]
+MODULES = [
+    "awatt.cli",
+    "awatt.errors",
+    "awatt.data.episode",
+    "awatt.data.sampler",
+    "awatt.detector.detector",
+]
 MODULES += ["awatt.scale.detection", "awatt.scale.dataset", "awatt.scale.experiments"]
 
 

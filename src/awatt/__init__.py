@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from awatt.detection.found import Detection, Review, Word
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
+    from awatt.detector.results import Detection, Review, Word
 
 __version__ = "0.1.0"
 __all__ = ["AspectDetector", "Detection", "Review", "Word", "__version__"]
 
 _HOMES = {
-    "AspectDetector": "awatt.detector",
-    "Detection": "awatt.detection.found",
-    "Review": "awatt.detection.found",
-    "Word": "awatt.detection.found",
+    "AspectDetector": "awatt.detector.detector",
+    "Detection": "awatt.detector.results",
+    "Review": "awatt.detector.results",
+    "Word": "awatt.detector.results",
 }
 
 

@@ -18,9 +18,9 @@ import pyarrow.parquet
 import pytest
 
 from awatt import AspectDetector
-from awatt.data.records import read_records
-from awatt.data.writer import RecordWriter
-from awatt.detection import bulk
+from awatt.detector import bulk
+from awatt.records.reader import read_records
+from awatt.records.writer import RecordWriter
 
 Run = Callable[..., Any]
 EXAMPLES = [
@@ -217,7 +217,7 @@ def test_a_folder_that_takes_no_files(run: Run, monkeypatch: pytest.MonkeyPatch,
     def refuse(path: object, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("awatt.data.writer.open", refuse, raising=False)
+    monkeypatch.setattr("awatt.records.writer.open", refuse, raising=False)
     monkeypatch.setattr(Path, "open", refuse)
     code, _, err = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", name)
     assert code == 2
@@ -268,7 +268,7 @@ def many(folder: Path) -> Path:
 STOPPED = """
 import os, sys
 from awatt.cli import main
-from awatt.data import resumable
+from awatt.records import resumable
 
 resumable.EVERY = 0.0
 commit = resumable.ResumableWriter._commit
@@ -337,7 +337,7 @@ def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch:
         return make_row(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("awatt.data.resumable.EVERY", 0.0)
+        patch.setattr("awatt.records.resumable.EVERY", 0.0)
         patch.setattr(bulk.RowMaker, "row", interrupt)
         assert run(*command).code == 130
     assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
@@ -426,7 +426,7 @@ def test_a_full_disk_is_one_line_and_1(script: Path, command: tuple[str, ...]) -
 
 
 def test_a_cut_gzip_file_keeps_what_was_done(run: Run, many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.data.resumable.EVERY", 0.0)
+    monkeypatch.setattr("awatt.records.resumable.EVERY", 0.0)
     whole = gzip.compress(many.read_bytes(), mtime=0)
     Path("cut.csv.gz").write_bytes(whole[: len(whole) // 2])
     code, _, err = run("detect", "cut.csv.gz", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
@@ -446,7 +446,7 @@ def test_parquet_keeps_the_types_of_its_columns(run: Run) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "parquet"])
 def test_the_number_of_rows_is_estimated(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.detection.bulk.SAMPLE", 100_000)
+    monkeypatch.setattr("awatt.detector.bulk.SAMPLE", 100_000)
     with RecordWriter(f"in.{suffix}") as writer:
         writer.write([{"text": f"{random.Random(number).random()} {number}"} for number in range(20_000)])
     estimate = bulk.estimate_rows(f"in.{suffix}")

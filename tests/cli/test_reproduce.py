@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from awatt import bench
 from awatt.encoders import ENCODERS
 from awatt.models import MODELS
-from awatt.reproduce import runner
+from awatt.reproduce import bench, runner
 from awatt.reproduce.results import result_path
 from awatt.reproduce.suites import ITEMS
 

@@ -15,8 +15,8 @@ import torch
 from awatt.cli import app
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape
-from awatt.evaluation import measure, score_episodes
-from awatt.system import System
+from awatt.research.evaluation import measure, score_episodes
+from awatt.research.system import System
 
 torch.set_num_threads(1)
 

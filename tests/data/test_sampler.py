@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awatt.data.corpus import Corpus
+from awatt.data.episode import Episode
 from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
-from awatt.episode import Episode
 from awatt.errors import AwattError
 
 FIELDS = ("aspects", "support", "query", "targets")

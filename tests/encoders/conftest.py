@@ -12,9 +12,9 @@ import torch
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from awatt.arrays import Sentences
 from awatt.config import build
 from awatt.encoders import ENCODERS, Encoder
-from awatt.packed import Sentences
 
 torch.set_num_threads(1)
 

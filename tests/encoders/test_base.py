@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from awatt.arrays import Sentences
 from awatt.encoders.base import Block, Encoded, by_length, look_up, pad
-from awatt.packed import Sentences
-from awatt.text import word_tokenizer
+from awatt.encoders.words import word_tokenizer
 
 ROWS = st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=1, max_size=80)
 

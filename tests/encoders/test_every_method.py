@@ -13,8 +13,8 @@ from awatt.data.corpus import Corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.encoders import ENCODERS
 from awatt.models import MODELS
-from awatt.system import System, SystemConfig
-from awatt.training import squared_error
+from awatt.research.system import System, SystemConfig
+from awatt.research.training import squared_error
 
 WORDS = ("the", "food", "was", "good", "waiter", "friendly", "room", "clean", "unclean", ".")
 SHAPE = EpisodeShape(3, 2, 2)

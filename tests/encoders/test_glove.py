@@ -10,11 +10,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from awatt.arrays import Sentences
 from awatt.encoders import Encoder
 from awatt.encoders.convolution import Convolution
 from awatt.encoders.glove import read_glove
 from awatt.errors import AwattError, DataError
-from awatt.packed import Sentences
 
 Make = Callable[..., Encoder]
 

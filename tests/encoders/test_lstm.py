@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from awatt.arrays import Sentences
 from awatt.encoders import Encoder
 from awatt.errors import AwattError
-from awatt.packed import Sentences
 
 Make = Callable[..., Encoder]
 

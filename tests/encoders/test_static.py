@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from safetensors.numpy import load_file
 
+from awatt.arrays import Sentences
 from awatt.encoders import Encoder
 from awatt.encoders.base import Encoded
 from awatt.encoders.static import StaticConfig, StaticEncoder, read_model2vec
 from awatt.errors import AwattError, DataError
-from awatt.packed import Sentences
 
 Make = Callable[..., Encoder]
 Folder = Callable[..., Path]

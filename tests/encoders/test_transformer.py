@@ -11,13 +11,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from awatt.arrays import Sentences
 from awatt.encoders import ENCODERS, Encoder
 from awatt.encoders.base import Encoded
 from awatt.encoders.hub import find_model, load_pretrained
 from awatt.encoders.transformer import TransformerConfig, TransformerEncoder
 from awatt.errors import AwattError, MissingExtraError
-from awatt.packed import Sentences
-from awatt.system import System, SystemConfig
+from awatt.research.system import System, SystemConfig
 
 Make = Callable[..., Encoder]
 Folder = Callable[..., Path]

@@ -13,7 +13,7 @@ from awatt.encoders.base import Block, pad
 from awatt.errors import AwattError
 from awatt.metrics import roc_auc
 from awatt.models import MODELS, DistanceModel, FewShotModel
-from awatt.system import System, SystemConfig
+from awatt.research.system import System, SystemConfig
 
 DIM = 8
 

@@ -12,8 +12,8 @@ from torch.nn.functional import pad
 from awatt.encoders.base import Block
 from awatt.errors import AwattError
 from awatt.models.proto_awatt import ProtoAwatt, ProtoAwattConfig
-from awatt.thresholds import Scored
-from awatt.training import squared_error
+from awatt.research.training import squared_error
+from awatt.thresholds.base import Scored
 
 torch.set_num_threads(1)
 

@@ -8,10 +8,10 @@ import pytest
 from awatt.config import build
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape
-from awatt.evaluation import measure, score_episodes
 from awatt.reproduce import figure_data
 from awatt.reproduce.figure_data import THRESHOLDS, prototypes, queries, threshold_curve
-from awatt.system import System, SystemConfig
+from awatt.research.evaluation import measure, score_episodes
+from awatt.research.system import System, SystemConfig
 from awatt.thresholds.static import Static, StaticConfig
 
 SHAPE = EpisodeShape(5, 2, 2)

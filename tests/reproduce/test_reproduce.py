@@ -152,7 +152,7 @@ def test_what_is_done_is_skipped_and_a_stopped_run_ends_with_the_same_result(dat
     whole, stopped, work = tmp_path / "whole", tmp_path / "stopped", tmp_path / "work"
     run_one(RUN, datasets, whole, work, overrides(datasets))
 
-    from awatt import training
+    from awatt.research import training
 
     class Stop(BaseException):
         pass

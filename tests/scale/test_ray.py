@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from awatt import AspectDetector
-from awatt.data.writer import RecordWriter
-from awatt.detection.bulk import BulkConfig, Summary, detect_file
+from awatt.detector.bulk import BulkConfig, Summary, detect_file
 from awatt.errors import AwattError
+from awatt.records.writer import RecordWriter
 from awatt.scale import detection
 from awatt.scale.detection import detect_files
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from awatt.thresholds import Scored
+from awatt.thresholds.base import Scored
 
 torch.set_num_threads(1)
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
 from awatt.metrics import macro_f1
-from awatt.thresholds import Scored
 from awatt.thresholds.acceptance import Acceptance, AcceptanceConfig, features_of
+from awatt.thresholds.base import Scored
 from awatt.thresholds.static import Static, StaticConfig
 
 Make = Callable[..., Scored]

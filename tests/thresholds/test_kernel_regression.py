@@ -10,9 +10,9 @@ import torch
 
 from awatt.errors import AwattError
 from awatt.metrics import macro_f1
-from awatt.thresholds import Scored
+from awatt.thresholds.base import Scored
+from awatt.thresholds.default import default_threshold
 from awatt.thresholds.kernel_regression import KernelRegression, KernelRegressionConfig
-from awatt.thresholds.static import default_threshold
 
 Make = Callable[..., Scored]
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from awatt.errors import AwattError
-from awatt.thresholds import Scored
+from awatt.thresholds.base import Scored
+from awatt.thresholds.default import default_threshold
 from awatt.thresholds.mean_std import MeanStd, MeanStdConfig
-from awatt.thresholds.static import default_threshold
 
 Make = Callable[..., Scored]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.errors import AwattError
-from awatt.thresholds import Scored
+from awatt.thresholds.base import Scored
 from awatt.thresholds.policy import Policy, PolicyConfig, beta_mode, instance_f1
 
 Make = Callable[..., Scored]

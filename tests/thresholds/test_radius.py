@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from awatt.errors import AwattError
-from awatt.thresholds import Scored
+from awatt.thresholds.base import Scored
 from awatt.thresholds.radius import Radius, RadiusConfig
 
 Make = Callable[..., Scored]

@@ -5,8 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from awatt.errors import AwattError
-from awatt.thresholds import THRESHOLDS, Scored
-from awatt.thresholds.static import Static, StaticConfig, default_threshold
+from awatt.thresholds.base import Scored
+from awatt.thresholds.default import default_threshold
+from awatt.thresholds.kinds import THRESHOLDS
+from awatt.thresholds.static import Static, StaticConfig
 
 Make = Callable[..., Scored]
 

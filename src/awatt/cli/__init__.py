@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import bundle, data, demo, detect, explain, registry, reproduce, research, serve
+from awatt.cli import data, demo, detect, explain, registry, reproduce, research, serve, train_detector
 from awatt.errors import AwattError
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ app.command("evaluate")(research.evaluate)
 app.command("models")(registry.models)
 app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
-app.command("bundle")(bundle.bundle)
+app.command("bundle")(train_detector.bundle)
 app.command("reproduce", cls=reproduce.ListsCommand)(reproduce.reproduce)
 
 # typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.

@@ -78,8 +78,8 @@ def check(
     aspects_column: Annotated[str, typer.Option(help="Column that holds the aspects.")] = "aspects",
 ) -> None:
     """Read a whole file, list every row that cannot be read, and count the sentences of each aspect."""
-    from awatt.data.records import read_records
     from awatt.errors import DataError
+    from awatt.records.reader import read_records
 
     faults: list[DataError] = []
     aspects: Counter[str] = Counter()

@@ -18,8 +18,8 @@ def demo(
     import numpy as np
 
     from awatt.cli.drawing import count_chart
-    from awatt.detection.rules import f1
-    from awatt.detection.sample import detect_sample
+    from awatt.detector.sample import detect_sample
+    from awatt.detector.thresholds import f1
 
     began = time.perf_counter()
     results = detect_sample(n_shot, seed)

@@ -24,7 +24,7 @@ from awatt.cli.options import (
 from awatt.errors import AwattError
 
 if TYPE_CHECKING:
-    from awatt.detection.bulk import Summary
+    from awatt.detector.bulk import Summary
 
 
 def detect(
@@ -60,7 +60,7 @@ def detect(
     Rows that cannot be read are listed and left out, and the exit code is 3. With --engine ray, FILE may be a pattern
     such as 'reviews/*.parquet', here or in an object store, and --out is a folder.
     """
-    from awatt.detection.bulk import AlreadyCompleteError, BulkConfig, check_apart, detect_file, estimate_rows
+    from awatt.detector.bulk import AlreadyCompleteError, BulkConfig, check_apart, detect_file, estimate_rows
 
     on_ray = check_engine(engine)
     if on_ray and out == "-":

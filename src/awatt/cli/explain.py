@@ -21,8 +21,8 @@ from awatt.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from awatt.detection.found import Detection, Review
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
+    from awatt.detector.results import Detection, Review
 
 
 def explain(

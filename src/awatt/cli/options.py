@@ -10,7 +10,7 @@ import typer
 from awatt.errors import AwattError, DataError
 
 if TYPE_CHECKING:
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
 
 ExamplesFile = Annotated[
     Path | None,
@@ -45,8 +45,8 @@ def open_detector(
     text_option: str = "--text-column",
 ) -> AspectDetector:
     """The detector of ``--examples`` or ``--model``; ``text_option`` is what names the examples' text column."""
-    from awatt.detection.examples import Examples
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
+    from awatt.detector.examples import Examples
 
     if (examples is None) == (model is None):
         found = "neither" if examples is None else "both"

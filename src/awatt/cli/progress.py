@@ -14,8 +14,8 @@ from awatt.reproduce.plan import in_words
 
 if TYPE_CHECKING:
     from awatt.reproduce.suites import Run
-    from awatt.runs import TrainingConfig
-    from awatt.training import Step
+    from awatt.research.runs import TrainingConfig
+    from awatt.research.training import Step
 
 _EVERY = 0.1  # seconds between two updates: a bar must not cost time
 

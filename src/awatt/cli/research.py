@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from awatt.cli.bundle import evaluate_matcher, find_matcher
+from awatt.cli.train_detector import evaluate_matcher, find_matcher
 
 if TYPE_CHECKING:
-    from awatt.runs import RunConfig
+    from awatt.research.runs import RunConfig
 
 Data = Annotated[Path, typer.Option(help="A dataset's folder, with train, val and test files.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, mps.")]
@@ -53,8 +53,8 @@ def train(
     from awatt.errors import require
 
     require("torch", "train").set_num_threads(threads)
-    from awatt.runs import RunFolder
-    from awatt.training import train as run_training
+    from awatt.research.runs import RunFolder
+    from awatt.research.training import train as run_training
 
     options: dict[str, Any] = {"method": method, "encoder": encoder, "threshold": threshold, "seed": seed}
     episode = {"n_way": n_way, "n_shot": n_shot, "n_query": n_query}
@@ -73,8 +73,8 @@ def _resolve(config: Path | None, options: dict[str, Any], episode: dict[str, An
     from awatt.config import build, parse_overrides, read_toml
     from awatt.data.sampler import EpisodeShape
     from awatt.errors import AwattError
-    from awatt.runs import RunConfig, TrainingConfig
-    from awatt.system import SystemConfig
+    from awatt.research.runs import RunConfig, TrainingConfig
+    from awatt.research.system import SystemConfig
 
     content = read_toml(config) if config else {}
     sections = {"model", "encoder", "threshold", "training", "episode"}
@@ -150,10 +150,10 @@ def evaluate(
     else:
         require("torch", "train").set_num_threads(threads)
         from awatt.data.corpus import load_corpus
-        from awatt.evaluation import measure, replace_threshold, score_episodes
-        from awatt.runs import RunFolder
-        from awatt.system import System
-        from awatt.training import pick_device
+        from awatt.research.evaluation import measure, replace_threshold, score_episodes
+        from awatt.research.runs import RunFolder
+        from awatt.research.system import System
+        from awatt.research.training import pick_device
 
         system = System.load(run).to(pick_device(device))
         asked = RunFolder(run).read_description()
@@ -203,7 +203,7 @@ def bench(
     from awatt.errors import require
 
     require("torch", "train")
-    from awatt.bench import bench as run_bench
+    from awatt.reproduce.bench import bench as run_bench
 
     found = run_bench(data, quick, lambda part: typer.echo(f"measuring {part} ...", err=True))
     if as_json:

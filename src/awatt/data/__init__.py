@@ -1,1 +1,1 @@
-"""Reading and writing: records (any user's file), FewAsp's files, how FewAsp is built, and episodes."""
+"""The benchmark: its datasets, how they are built, and the episodes sampled from them."""

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.data.fewasp import read_fewasp
-from awatt.data.readers import READERS
-from awatt.data.records import read_records
 from awatt.errors import AwattError
+from awatt.records.format_readers import READERS
+from awatt.records.reader import read_records
 
 
 @dataclass(frozen=True)

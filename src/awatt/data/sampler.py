@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.data.corpus import Corpus
-from awatt.episode import Episode
+from awatt.data.episode import Episode
 from awatt.errors import AwattError
 
 Keys = npt.NDArray[np.uint64]

@@ -17,7 +17,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from awatt.packed import Integers, Sentences, ranges, starts
+from awatt.arrays import Integers, Sentences, ranges, starts
 
 _BLOCK = 50  # sentences that are computed together where padding is needed: fewer have less of it, and more overhead
 

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from awatt.arrays import Integers
 from awatt.errors import AwattError
-from awatt.packed import Integers
 
 
 class Convolution(nn.Module):

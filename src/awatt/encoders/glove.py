@@ -15,11 +15,11 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from awatt.arrays import Sentences
 from awatt.encoders.base import Encoder, look_up
 from awatt.encoders.convolution import Convolution
+from awatt.encoders.words import UNKNOWN, build_vocabulary, split_words, word_tokenizer
 from awatt.errors import DataError, require
-from awatt.packed import Sentences
-from awatt.text import UNKNOWN, build_vocabulary, split_words, word_tokenizer
 
 log = logging.getLogger(__name__)
 

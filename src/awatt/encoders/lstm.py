@@ -8,10 +8,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from awatt.arrays import Integers, Sentences
 from awatt.encoders.base import by_length, look_up
 from awatt.encoders.glove import Glove, GloveConfig
 from awatt.errors import AwattError
-from awatt.packed import Integers, Sentences
 
 
 @dataclass(frozen=True)

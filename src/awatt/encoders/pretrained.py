@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer, processors
 from torch import Tensor
 
+from awatt.arrays import Integers
 from awatt.encoders.base import Encoded
 from awatt.errors import DataError
-from awatt.packed import Integers
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

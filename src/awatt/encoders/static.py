@@ -16,12 +16,12 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from awatt.arrays import Sentences
 from awatt.encoders.base import Encoder, look_up
 from awatt.encoders.convolution import Convolution
 from awatt.encoders.pretrained import blend, plain_tokenizer, read_tokenizer
 from awatt.errors import AwattError, DataError
 from awatt.files import shared_folder
-from awatt.packed import Sentences
 
 
 @dataclass(frozen=True)

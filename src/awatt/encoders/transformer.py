@@ -12,11 +12,11 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from awatt.arrays import Integers, Sentences, ranges, starts
 from awatt.encoders.base import Block, Encoder, by_length
 from awatt.encoders.hub import build_model, load_pretrained
 from awatt.encoders.pretrained import blend, plain_tokenizer
 from awatt.errors import AwattError
-from awatt.packed import Integers, Sentences, ranges, starts
 
 
 @dataclass(frozen=True)

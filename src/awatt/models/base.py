@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from awatt.arrays import softmax
 from awatt.encoders.base import Encoded
-from awatt.models.ops import softmax
 
 
 def sentence_vectors(sentences: Encoded) -> Tensor:

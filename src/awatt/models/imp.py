@@ -8,9 +8,9 @@ from math import log
 import torch
 from torch import Tensor, nn
 
+from awatt.arrays import masked_softmax
 from awatt.encoders.base import Encoded
 from awatt.models.base import DistanceModel, sentence_vectors
-from awatt.models.ops import masked_softmax
 
 _EMPTY = 1e-3  # a cluster with less than this many examples is none
 

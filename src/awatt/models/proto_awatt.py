@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from awatt.arrays import masked_softmax
 from awatt.encoders.base import Block, Encoded
 from awatt.errors import AwattError
 from awatt.models.base import DistanceModel
-from awatt.models.ops import masked_softmax
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from awatt.arrays import softmax
 from awatt.encoders.base import Encoded
 from awatt.models.base import DistanceModel, sentence_vectors
-from awatt.models.ops import softmax
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,17 @@ import torch
 from torch import Tensor
 
 from awatt.data.corpus import Corpus, load_corpus
+from awatt.data.episode import Episode
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.encoders import Encoded
-from awatt.episode import Episode
 from awatt.errors import require
-from awatt.evaluation import score_episodes
 from awatt.metrics import macro_f1
 from awatt.models.base import sentence_vectors
 from awatt.models.proto_awatt import ProtoAwatt
 from awatt.models.proto_hatt import ProtoHatt
 from awatt.reproduce.suites import TEST_EPISODES
-from awatt.system import System
+from awatt.research.evaluation import score_episodes
+from awatt.research.system import System
 
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 19))  # 0.05 to 0.9
 CLASSES = 5

@@ -29,11 +29,11 @@ from awatt.reproduce.suites import TEST_EPISODES, Run, figures_of
 def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
     """Train, test and write the result. The work folder, with the model, is left only if the run was stopped."""
     require("torch", "train").set_num_threads(1)
-    from awatt.evaluation import measure, score_episodes
     from awatt.reproduce.figure_data import MEASURES
-    from awatt.runs import RunConfig, TrainingConfig
-    from awatt.system import SystemConfig
-    from awatt.training import train
+    from awatt.research.evaluation import measure, score_episodes
+    from awatt.research.runs import RunConfig, TrainingConfig
+    from awatt.research.system import SystemConfig
+    from awatt.research.training import train
 
     start = time.perf_counter()
     settings = parse_overrides([*run.settings, *overrides])

@@ -8,7 +8,7 @@ from awatt.errors import AwattError, require
 from awatt.scale.shipping import Shipped, ship
 
 if TYPE_CHECKING:
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
 
 ROWS = 4096  # at a time
 

@@ -17,21 +17,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from awatt.data.formats import FORMATS, format_of
-from awatt.data.parts import Lines, Part, open_part, split_file
-from awatt.data.records import Record, read_records
-from awatt.data.storage import (
-    find_files,
-    is_address,
-    list_folder,
-    make_folder,
-    read_bytes,
-    remove_files,
-    upload,
-    write_bytes,
-)
-from awatt.data.writer import RecordWriter
-from awatt.detection.bulk import (
+from awatt.detector.bulk import (
     BATCH,
     LISTED,
     NO_COLUMN,
@@ -43,11 +29,25 @@ from awatt.detection.bulk import (
     find,
 )
 from awatt.errors import AwattError, DataError
+from awatt.records.formats import FORMATS, format_of
+from awatt.records.reader import Record, read_records
+from awatt.records.writer import RecordWriter
 from awatt.scale.connection import LOCAL, connected, n_workers
+from awatt.scale.parts import Lines, Part, open_part, split_file
 from awatt.scale.shipping import Shipped, ship
+from awatt.scale.storage import (
+    find_files,
+    is_address,
+    list_folder,
+    make_folder,
+    read_bytes,
+    remove_files,
+    upload,
+    write_bytes,
+)
 
 if TYPE_CHECKING:
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
 
 LARGEST = 2**25  # bytes of a part: some ten seconds of work, which is what a lost worker costs
 SMALLEST = 2**20  # below this a part costs more to start than to do

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from awatt.detector import AspectDetector
+    from awatt.detector.detector import AspectDetector
 
 _loaded: dict[str, tuple[AspectDetector, Any]] = {}  # of this process: the last one, and its folder
 
@@ -25,7 +25,7 @@ class Shipped(NamedTuple):
         if self.digest not in _loaded:
             import ray
 
-            from awatt.detector import AspectDetector
+            from awatt.detector.detector import AspectDetector
 
             os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a task has one core; the tokeniser would take all
             folder = tempfile.TemporaryDirectory(prefix="awatt-")  # its model is looked at again: it stays

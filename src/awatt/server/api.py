@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from awatt.detection.advice import Report
-from awatt.server.answers import ERRORS, Aspects, Detections, Project, Suggestions, gives
-from awatt.server.models import AspectBody, AspectChange, DetectBody, MentionsBody, SuggestBody, TextsBody
+from awatt.detector.report import Report
+from awatt.server.requests import AspectBody, AspectChange, DetectBody, MentionsBody, SuggestBody, TextsBody
+from awatt.server.responses import ERRORS, Aspects, Detections, Project, Suggestions, gives
 from awatt.server.service import Service, as_json, shown_detection
 
 Key = Annotated[int, Path(ge=1, le=2**53)]

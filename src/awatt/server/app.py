@@ -13,11 +13,11 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from awatt import __version__
-from awatt.data.formats import shown
 from awatt.errors import AwattError
+from awatt.records.formats import shown
 from awatt.server import api, project_api
-from awatt.server.answers import ERRORS
 from awatt.server.limits import BusyError, ConflictError, Limits, NotFoundError
+from awatt.server.responses import ERRORS
 from awatt.server.security import Access, Guard
 from awatt.server.service import Service, as_json
 from awatt.server.store import ProjectStore

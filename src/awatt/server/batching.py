@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from awatt.detection.found import Detection
+from awatt.detector.results import Detection
 from awatt.server.limits import BusyError, Limits
 
 JOINED = 128  # texts of a batch that is joined from several requests: what the detector computes at once

@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from awatt.data.writer import RecordWriter
 from awatt.errors import AwattError
+from awatt.records.writer import RecordWriter
 from awatt.server.workbench import Workbench
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins with these

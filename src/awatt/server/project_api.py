@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from awatt.server.answers import ERRORS, Columns, Counters, Loaded, Project, Sentences, Words, gives, gives_bytes
 from awatt.server.export import KINDS, export
 from awatt.server.limits import NotFoundError
-from awatt.server.models import IdsBody, SaidBody, SampleBody, SettingsBody
 from awatt.server.reading import preview, read_reviews, read_sample
+from awatt.server.requests import IdsBody, SaidBody, SampleBody, SettingsBody
+from awatt.server.responses import ERRORS, Columns, Counters, Loaded, Project, Sentences, Words, gives, gives_bytes
 from awatt.server.service import Service, as_json
 
 Key = Annotated[int, Path(ge=1, le=2**53)]

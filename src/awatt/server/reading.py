@@ -14,10 +14,10 @@ from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from awatt.data.formats import DELIMITERS, FORMATS
-from awatt.data.records import Record, read_records
-from awatt.detection.words import split_sentences
+from awatt.detector.words import split_sentences
 from awatt.errors import AwattError, DataError
+from awatt.records.formats import DELIMITERS, FORMATS
+from awatt.records.reader import Record, read_records
 from awatt.server.limits import Limits, check_length
 
 Review = tuple[dict[str, object], list[str]]

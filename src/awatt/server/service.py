@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
-from awatt.detection.found import Detection
+from awatt.detector.results import Detection
 from awatt.server.batching import Batcher, Pool
 from awatt.server.content import Content
 from awatt.server.limits import ConflictError, Limits, check_count, check_length

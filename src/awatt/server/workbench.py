@@ -15,15 +15,15 @@ from types import EllipsisType
 import numpy as np
 import numpy.typing as npt
 
-from awatt.detection.advice import Report, Suggestion, make_suggestions
-from awatt.detection.examples import Examples
-from awatt.detection.found import Detection
-from awatt.detection.learned import load_matcher
-from awatt.detection.rules import Threshold
-from awatt.detector import CHUNK, AspectDetector
+from awatt.arrays import Sentences
+from awatt.aspect_model.model import Matcher
+from awatt.detector.detector import CHUNK, AspectDetector
+from awatt.detector.examples import Examples
+from awatt.detector.learned import load_matcher
+from awatt.detector.report import Report, Suggestion, make_suggestions
+from awatt.detector.results import Detection
+from awatt.detector.thresholds import Threshold
 from awatt.errors import AwattError
-from awatt.matcher import Matcher
-from awatt.packed import Sentences
 from awatt.server.content import Aspect, Content, Example, Version
 from awatt.server.projection import project
 from awatt.server.store import ProjectStore

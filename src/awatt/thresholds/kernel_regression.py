@@ -9,11 +9,11 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from awatt.detection.rules import default_threshold
+from awatt.arrays import softmax
 from awatt.errors import AwattError
-from awatt.models.ops import softmax
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.calibration import best_setting
+from awatt.thresholds.default import default_threshold
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from awatt.detection.rules import default_threshold
 from awatt.errors import AwattError
 from awatt.metrics import macro_f1
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.calibration import best_setting
+from awatt.thresholds.default import default_threshold
 
 
 @dataclass(frozen=True)

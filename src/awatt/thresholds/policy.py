@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from awatt.arrays import softmax
 from awatt.errors import AwattError
-from awatt.models.ops import softmax
 from awatt.thresholds.base import Scored, Threshold
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from awatt.detection.rules import default_threshold
 from awatt.errors import AwattError
 from awatt.thresholds.base import Scored, Threshold
+from awatt.thresholds.default import default_threshold
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,255 @@
+"""A file in, a file out: the aspects of every row, a batch at a time, in constant memory."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from awatt.detector.results import Detection, Review
+from awatt.errors import AwattError, DataError
+from awatt.records.formats import STANDARD_STREAM, format_of, to_json
+from awatt.records.reader import Record, read_records
+from awatt.records.resumable import RESUMABLE, ResumableWriter
+from awatt.records.writer import RecordWriter
+
+if TYPE_CHECKING:
+    from awatt.detector.detector import AspectDetector
+
+BATCH = 1024  # rows
+SAMPLE = 2**22  # bytes, from which the number of rows is estimated
+LISTED = 20  # faulty rows that are named; the others are counted
+COUNTED = ("rows", "none", "aspects")  # what a resumed run begins with; faulty rows are met again
+NO_COLUMN = "\0"  # the aspects of the input, if any, are a column like any other
+
+
+@dataclass(frozen=True)
+class BulkConfig:
+    """What to read and what to write."""
+
+    text_column: str = "text"
+    format: str | None = None  # of the input; None: by its suffix
+    out_format: str | None = None
+    reviews: bool = False  # rows are texts of several sentences
+    words: bool = False
+    prefix: str = ""  # of the new columns
+
+
+@dataclass
+class Summary:
+    """What has been found so far."""
+
+    rows: int = 0
+    none: int = 0
+    aspects: dict[str, int] = field(default_factory=dict)
+    n_faults: int = 0
+    faults: list[str] = field(default_factory=list)  # the first ones
+    max_errors: int = LISTED
+
+    def add_fault(self, fault: DataError) -> None:
+        """Count a row that could not be read."""
+        self.n_faults += 1
+        if self.n_faults <= self.max_errors:
+            self.faults.append(str(fault))
+
+    def add(self, found: Sequence[Detection | Review]) -> None:
+        """Count what was found in some rows."""
+        self.rows += len(found)
+        for each in found:
+            self.none += not each.aspects
+            for aspect in each.aspects:
+                self.aspects[aspect] += 1
+
+
+def detect_file(
+    detector: AspectDetector,
+    source: str,
+    out: str,
+    config: BulkConfig,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    max_errors: int = LISTED,
+    on_batch: Callable[[Summary], None] = lambda summary: None,
+) -> Summary:
+    """Detect in every row of ``source`` and write the rows, with new columns, to ``out``.
+
+    Rows that cannot be read are counted and left out. JSONL, CSV and TSV files can be resumed; what goes to stdout
+    or to Parquet cannot.
+    """
+    summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
+    columns: list[str] = []
+    batches = read_records(
+        source,
+        text_column=config.text_column,
+        aspects_column=NO_COLUMN,
+        batch_size=BATCH,
+        format=config.format,
+        on_error=summary.add_fault,
+        on_columns=columns.extend,
+    )
+    kind, _ = format_of(out, config.out_format)
+    if kind == "txt":
+        raise AwattError(f"{out}: plain text has no room for aspects. Write .jsonl, .csv, .tsv or .parquet.")
+    check_apart(out, source)
+    make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
+    writer: Any
+    if out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM:
+        if resume:
+            advice = "Read a file, and write .jsonl, .csv or .tsv."
+            raise AwattError(f"--resume cannot go on from '{source}' to '{out}'. {advice}")
+        writer = _Plain(out, overwrite, config.out_format)
+    else:
+        settings = _settings(detector, source, config)
+        writer = ResumableWriter(out, settings, overwrite=overwrite, resume=resume, format=config.out_format)
+        if writer.complete:
+            kept = "already complete and left as it is; its input, examples and settings were not compared"
+            raise AlreadyCompleteError(f"{out}: {kept}. Use --overwrite to make it anew.")
+    with writer:
+        if writer.rows:
+            for name in COUNTED:
+                setattr(summary, name, writer.state[name])
+        for batch in _skip(batches, writer.rows):
+            found = find(detector, [record.text for record in batch], config)
+            summary.add(found)
+            writer.write(make_rows(batch, found), {name: getattr(summary, name) for name in COUNTED})
+            on_batch(summary)
+        if not summary.rows:
+            writer.write_header(make_rows.empty(columns, find(detector, [""], config)))
+    return summary
+
+
+def find(detector: AspectDetector, texts: Sequence[str], config: BulkConfig) -> Sequence[Detection | Review]:
+    """What is in each text, or in each review."""
+    detect = detector.detect_reviews if config.reviews else detector.detect_many
+    return detect(texts, words=config.words)
+
+
+def check_apart(out: str, source: str) -> None:
+    """Raise if the file to write is one to read."""
+    if STANDARD_STREAM not in (out, source) and os.path.realpath(out) == os.path.realpath(source):
+        raise AwattError(f"{out}: this is a file to read. Write to another one.")
+
+
+class AlreadyCompleteError(AwattError):
+    """A run was to be resumed that had come to its end."""
+
+
+class _Plain(RecordWriter):
+    """A writer that cannot be resumed, with the face of one that can."""
+
+    rows = 0
+
+    def __init__(self, path: str, overwrite: bool, format: str | None) -> None:
+        super().__init__(path, overwrite=overwrite, format=format)
+
+    def write(self, records: Sequence[Any], state: object = None) -> None:
+        super().write(records)
+
+
+def _settings(detector: AspectDetector, source: str, config: BulkConfig) -> dict[str, object]:
+    status = os.stat(source)
+    given = [os.path.realpath(source), status.st_size, status.st_mtime_ns]
+    return {"input file": given, **describe(detector, config)}
+
+
+def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
+    """What the rows depend on besides the input, under the names that a person knows."""
+    digest, adapted = hashlib.sha256(), detector.learned.adapted
+    if adapted is not None:
+        for name, array in sorted(adapted.arrays.items()):
+            digest.update(name.encode() + array.tobytes())
+    return {
+        "set of examples or model": [list(detector.aspects), digest.hexdigest()],
+        "threshold or mode": [detector.mode, detector.thresholds().tolist()],
+        "choice of columns": asdict(config),
+    }
+
+
+def _skip(batches: Iterator[list[Record]], rows: int) -> Iterator[list[Record]]:
+    """Without the rows that are done."""
+    for batch in batches:
+        if rows < len(batch):
+            yield batch[rows:]
+        rows = max(0, rows - len(batch))
+
+
+@dataclass
+class RowMaker:
+    """The columns of the input, then what was found. A table gets a column for each aspect's score."""
+
+    config: BulkConfig
+    aspects: tuple[str, ...]
+    table: bool
+
+    def __post_init__(self) -> None:
+        prefix = self.config.prefix
+        self.new = [f"{prefix}{name}" for name in ("aspects", "scores", "words", "sentences")]
+        self.score_columns = [f"{prefix}score_{aspect}" for aspect in self.aspects]
+        self.taken = {*self.new, *(self.score_columns if self.table else ())}
+
+    def __call__(self, batch: Sequence[Record], found: Sequence[Detection | Review]) -> list[dict[str, object]]:
+        return [self.row(record, each) for record, each in zip(batch, found, strict=True)]
+
+    def empty(self, columns: Sequence[str], found: Sequence[Detection | Review]) -> dict[str, object]:
+        """What a row would be, for an input that has ``columns`` but no rows."""
+        fields = dict.fromkeys(name for name in columns if name != self.config.text_column)
+        return self([Record("", fields=fields)], found)[0]
+
+    def row(self, record: Record, found: Detection | Review) -> dict[str, object]:
+        row = {self.config.text_column: record.text, **record.fields}
+        for name in self.taken & row.keys():
+            raise AwattError(f"the input has a column '{name}' already. Name the new ones with, say, --prefix found_.")
+        aspects, scores, words, sentences = self.new
+        row[aspects] = found.aspects
+        if self.table:
+            row.update(zip(self.score_columns, found.scores.values(), strict=True))
+        else:
+            row[scores] = found.scores
+        if self.config.words:
+            row[words] = self.nested(
+                [
+                    {"aspect": aspect, "word": word.text, "start": word.start, "end": word.end, "weight": word.weight}
+                    for aspect, each in found.words.items()
+                    for word in each
+                ]
+            )
+        if isinstance(found, Review):
+            parts = [{"start": part.start, "end": part.end, "aspects": part.aspects} for part in found.sentences]
+            row[sentences] = self.nested(parts)
+        return row
+
+    def nested(self, value: object) -> object:
+        return to_json(value) if self.table else value
+
+
+def estimate_rows(source: str, format: str | None = None) -> int | None:
+    """About how many rows a file has, for the time left; None for stdin."""
+    if source == STANDARD_STREAM or not os.path.isfile(source):
+        return None
+    kind, compressed = format_of(source, format)
+    if kind == "parquet":
+        if compressed:
+            return None
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            with ParquetFile(source) as file:
+                return int(file.metadata.num_rows)
+        except (OSError, ArrowException):
+            return None  # reading says what is wrong with it
+    size = os.path.getsize(source)
+    with open(source, "rb") as raw:
+        try:
+            with gzip.GzipFile(fileobj=raw, mode="rb") if compressed else nullcontext(raw) as stream:
+                lines = cast("Any", stream).read(SAMPLE).count(b"\n") + 1
+                read = max(raw.tell(), 1)
+        except (OSError, EOFError, zlib.error):
+            return None
+    return lines if read >= size else int(lines * size / read)

@@ -1,0 +1,245 @@
+"""What the examples themselves tell: how good to expect the detector to be, what to mend, what to label next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.detector.examples import Examples
+from awatt.detector.learned import Learned
+from awatt.detector.thresholds import Bools, Floats, f1
+from awatt.errors import AwattError
+from awatt.records.formats import shown
+
+if TYPE_CHECKING:
+    from awatt.detector.detector import AspectDetector
+
+SINGLY = 200  # up to so many examples each one is left out on its own
+GROUPS = 20  # of more, one of so many groups at a time: thousands of examples take seconds, not minutes
+FEW = 3  # examples of an aspect, below which it is called weak
+CONFUSED = 2  # examples of two aspects in which the other one is found wrongly, from which both are named
+RESAMPLES = 1000
+CANDIDATES = 500  # the most uncertain sentences, among which different ones are chosen
+
+
+@dataclass(frozen=True)
+class AspectReport:
+    """An aspect when its examples are judged without themselves."""
+
+    name: str
+    examples: int
+    recall: float  # share of its examples in which it is found
+    precision: float  # share of those in which it is found that are its own
+    f1: float
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Two aspects, and in how many of the examples of only one of them the other one is found."""
+
+    aspects: tuple[str, str]
+    mixed_up: int
+    examples: int
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An example that looks mislabelled when it is judged by the others."""
+
+    text: str
+    aspects: tuple[str, ...]
+    looks_like: tuple[str, ...]
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Leave-one-out over the examples: each is judged by a detector that never saw it."""
+
+    aspects: list[AspectReport]
+    confusions: list[Confusion]
+    suspects: list[Suspect]
+    f1: float
+    f1_interval: tuple[float, float]  # 95 %, over resampled examples
+    n_examples: int
+    left_out: int  # examples at a time
+
+    def __str__(self) -> str:
+        width = max(len(aspect.name) for aspect in self.aspects)
+        lines = [f"{'aspect':<{width}}  examples  found  right    F1"]
+        for aspect in self.aspects:
+            note = "  weak: 1 example, cannot be checked; add at least 4" if aspect.examples == 1 else ""
+            if 1 < aspect.examples < FEW:
+                note = f"  weak: {aspect.examples} examples; 5 or more are better"
+            numbers = f"{aspect.recall:>5.0%}  {aspect.precision:>5.0%}  {aspect.f1:.2f}"
+            if aspect.examples <= 1:
+                numbers = f"{'-':>5}  {'-':>5}  {'-':>4}"
+            lines.append(f"{aspect.name:<{width}}  {aspect.examples:>8}  {numbers}{note}")
+        low, high = self.f1_interval
+        groups = "one" if self.left_out == 1 else f"{self.left_out} at a time"
+        lines += ["", f"Expect an F1 of about {self.f1:.2f} ({low:.2f} to {high:.2f}) on sentences like the examples"]
+        lines[-1] += f" ({self.n_examples} examples, {groups} left out)."
+        lines.append("Each is judged without itself, with less to go by than a new sentence: a cautious estimate.")
+        lines.append("How often aspects are found in sentences that mention none, examples alone cannot tell.")
+        if self.confusions:
+            lines += ["", "Confusable aspects:"]
+            lines += [
+                f"  {' and '.join(pair.aspects)}: mixed up in {pair.mixed_up} of {pair.examples} examples"
+                for pair in self.confusions
+            ]
+        if self.suspects:
+            lines += ["", "Examples that look mislabelled, the clearest first:"]
+            lines += [
+                f"  {shown(s.text)}: {', '.join(s.aspects) or 'none'} given, looks like {', '.join(s.looks_like)}"
+                for s in self.suspects
+            ]
+        return "\n".join(lines)
+
+
+def make_report(detector: AspectDetector, examples: Examples) -> Report:
+    """Judge every example by a detector that learned from the others."""
+    if len(examples.texts) < 2:
+        raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
+    count = len(examples.texts)
+    groups = count if count <= SINGLY else GROUPS
+    cut = detector.thresholds()
+    scores = _left_out_scores(detector, examples, groups)
+    found = scores >= cut
+    checkable = examples.labels & (examples.counts >= 2)  # an only example has nothing to be judged by
+    judged = np.asarray(~(examples.labels & ~checkable).any(1))
+    truth, found = examples.labels[judged], found[judged]
+    low, high = _interval(truth, found)
+    return Report(
+        [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))],
+        _confusions(examples.aspects, truth, found),
+        _suspects(examples.take(judged), scores[judged], cut),
+        f1(truth, found),
+        (low, high),
+        count,
+        -(-count // groups),
+    )
+
+
+def _left_out_scores(detector: AspectDetector, examples: Examples, groups: int) -> Floats:
+    """The scores of each example by what the other groups teach. (n_examples, n_aspects)"""
+    scores = np.zeros(examples.labels.shape)
+    group_of = np.arange(len(examples.texts)) % groups
+    for group in range(groups):
+        out = group_of == group
+        learned = Learned.of(examples.take(~out), detector._matcher)
+        scores[out] = learned.scores(detector._matcher, examples.take(out).texts, detector.mode)
+    return scores
+
+
+def _aspect_report(examples: Examples, truth: Bools, found: Bools, column: int) -> AspectReport:
+    right = float((truth[:, column] & found[:, column]).sum())
+    recall = right / max(1, int(truth[:, column].sum()))
+    precision = right / max(1, int(found[:, column].sum()))
+    quality = f1(truth[:, [column]], found[:, [column]])
+    return AspectReport(examples.aspects[column], int(examples.counts[column]), recall, precision, quality)
+
+
+def _confusions(aspects: tuple[str, ...], truth: Bools, found: Bools) -> list[Confusion]:
+    wrong = (truth.T.astype(np.int64) @ (found & ~truth)).tolist()  # how often each is found in examples of each
+    alone = (truth.T.astype(np.int64) @ ~truth).tolist()
+    pairs = [
+        Confusion((aspects[one], aspects[two]), wrong[one][two] + wrong[two][one], alone[one][two] + alone[two][one])
+        for one, two in combinations(range(len(aspects)), 2)
+    ]
+    named = (pair for pair in pairs if pair.mixed_up >= CONFUSED)
+    return sorted(named, key=lambda pair: -pair.mixed_up / pair.examples)
+
+
+def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
+    """Examples in which none of their own aspects is found, but another one is, the clearest first.
+
+    An example in which nothing is found at all is not wrong: it says something that the others do not say.
+    """
+    own = np.where(examples.labels, scores / cut, 0.0).max(1)
+    other = np.where(examples.labels, 0.0, scores / cut).max(1)
+    wrong = (own < 1) & (other >= 1)
+    pairs = examples.pairs()
+    return [
+        Suspect(
+            pairs[number][0],
+            pairs[number][1],
+            tuple(np.array(examples.aspects)[scores[number] >= cut].tolist()),
+            dict(zip(examples.aspects, scores[number].round(4).tolist(), strict=True)),
+        )
+        for number in np.argsort(own - other, kind="stable").tolist()
+        if wrong[number]
+    ]
+
+
+def _interval(truth: Bools, found: Bools) -> tuple[float, float]:
+    """The 95 % bootstrap interval of F1 over examples."""
+    if not len(truth):
+        return 0.0, 1.0
+    picks = np.random.default_rng(0).integers(len(truth), size=(RESAMPLES, len(truth)))
+    right, wrong = (truth & found).sum(1)[picks].sum(1), (truth != found).sum(1)[picks].sum(1)
+    values = 2 * right / np.maximum(2 * right + wrong, 1)
+    low, high = np.quantile(np.where(right + wrong, values, 1.0), [0.025, 0.975])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A sentence worth labelling: the aspect of which the detector is least sure, and its score."""
+
+    text: str
+    index: int  # in the list that was given
+    aspect: str
+    score: float
+
+
+def make_suggestions(
+    detector: AspectDetector, texts: list[str], k: int, scores: Floats | None = None
+) -> list[Suggestion]:
+    """The ``k`` most uncertain sentences, of which no two are alike and none is an example already.
+
+    ``scores`` are those of the texts (n_texts, n_aspects), where they are known already.
+    """
+    if k < 1:
+        raise AwattError(f"{k} suggestions were asked for, but at least 1 is needed.")
+    scores, cut = detector.predict_proba(texts) if scores is None else scores, detector.thresholds()
+    distance = np.abs(_log_odds(scores) - _log_odds(cut))  # (n_texts, n_aspects)
+    known = set(detector.examples_.texts) if detector.examples_ else set()
+    numbers = [
+        number
+        for number in np.argsort(distance.min(1), kind="stable").tolist()
+        if texts[number].strip() and texts[number].strip() not in known
+    ]
+    chosen = _different(numbers[:CANDIDATES], texts, distance.min(1), k)
+    aspects = detector.aspects
+    return [
+        Suggestion(texts[number], number, aspects[column], round(float(scores[number, column]), 4))
+        for number in chosen
+        for column in [int(distance[number].argmin())]
+    ]
+
+
+def _different(numbers: list[int], texts: list[str], distance: npt.NDArray[np.float64], k: int) -> list[int]:
+    """Greedily the most uncertain sentence, where likeness to the chosen ones counts as certainty."""
+    words = {number: frozenset(texts[number].lower().split()) for number in numbers}
+    likeness = dict.fromkeys(numbers, 0.0)
+    chosen: list[int] = []
+    while likeness and len(chosen) < k:
+        # the greatest shared fraction of words with a chosen sentence; two log-odds weigh as much as the same words
+        best = min(likeness, key=lambda number: distance[number] + 2 * likeness[number])
+        del likeness[best]
+        if any(words[best] == words[other] for other in chosen):
+            continue
+        chosen.append(best)
+        for number in likeness:
+            union = len(words[best] | words[number])
+            likeness[number] = max(likeness[number], len(words[best] & words[number]) / max(union, 1))
+    return chosen
+
+
+def _log_odds(probabilities: Floats) -> Floats:
+    sure = np.clip(probabilities, 1e-6, 1 - 1e-6)
+    return np.log(sure / (1 - sure))

@@ -1,0 +1,82 @@
+"""From probabilities to decisions: thresholds, the paper's rule, and a threshold that fits labelled sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.errors import AwattError
+from awatt.records.formats import shown
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Threshold: TypeAlias = str | float | Mapping[str, float]
+
+AUTO = "auto"
+MODES = ("acceptance", "paper")
+ENOUGH = 5  # labelled sentences of an aspect, below which a threshold of its own would follow chance
+
+
+def shares(probabilities: Floats) -> Floats:
+    """The paper's scores: a softmax over the aspects of the log-odds, so that a sentence's sum to 1. Same shape."""
+    sure = np.clip(probabilities, 1e-12, 1 - 1e-12)
+    odds = sure / (1 - sure)  # softmax(log(odds)) is each one's share of the odds
+    return odds / odds.sum(-1, keepdims=True)
+
+
+def resolve(threshold: Threshold, aspects: Sequence[str], auto: float) -> Floats:
+    """One number an aspect. (n_aspects,)"""
+    if isinstance(threshold, Mapping):
+        for name in threshold:
+            if name not in aspects:
+                known = ", ".join(f"'{aspect}'" for aspect in aspects)
+                raise AwattError(
+                    f"there is a threshold for '{name}', which is not an aspect. The aspects are: {known}."
+                )
+        return np.array([_number(threshold.get(aspect, AUTO), auto) for aspect in aspects])
+    return np.full(len(aspects), _number(threshold, auto))
+
+
+def _number(threshold: object, auto: float) -> float:
+    if isinstance(threshold, str) and threshold == AUTO:
+        return auto
+    if isinstance(threshold, str | bool | None) or not 0 <= (number := float(threshold)) <= 1:  # type: ignore[arg-type]
+        raise AwattError(f"the threshold is {shown(threshold)}, but 'auto' or a number from 0 to 1 is needed.")
+    return number
+
+
+def f1(truth: Bools, found: Bools) -> float:
+    """F1 over all pairs of sentence and aspect; 1 where nothing is to be found and nothing is found."""
+    wrong, right = int((truth != found).sum()), int((truth & found).sum())
+    return 2 * right / (2 * right + wrong) if right + wrong else 1.0
+
+
+def best_threshold(truth: Bools, scores: Floats, otherwise: float) -> float:
+    """The threshold with the best F1 over all pairs, half-way between two scores; ``otherwise`` without a positive.
+
+    Of equally good ones it takes the nearest to ``otherwise``.
+    """
+    order = np.argsort(-scores, axis=None)
+    ranked, hits = scores.ravel()[order], truth.ravel()[order]
+    if not hits.any():
+        return otherwise
+    last = np.append(ranked[1:] < ranked[:-1], True)  # a cut lies behind the last of equal scores
+    right = np.cumsum(hits)
+    quality = np.where(last, 2 * right / (np.arange(1, len(hits) + 1) + hits.sum()), -1.0)
+    cuts = (ranked + np.append(ranked[1:], 0.0)) / 2
+    best = np.flatnonzero(quality >= quality.max() - 1e-12)
+    return float(cuts[best[np.argmin(np.abs(cuts[best] - otherwise))]])
+
+
+def tune(truth: Bools, scores: Floats, aspects: Sequence[str], otherwise: float) -> dict[str, float]:
+    """A threshold for each aspect: its own where it has enough sentences, else the best common one."""
+    common = best_threshold(truth, scores, otherwise)
+    return {
+        aspect: best_threshold(truth[:, [column]], scores[:, [column]], common)
+        if truth[:, column].sum() >= ENOUGH
+        else common
+        for column, aspect in enumerate(aspects)
+    }

@@ -1,0 +1,1 @@
+"""A person's files, in and out: JSONL, CSV, TSV, Parquet and text."""

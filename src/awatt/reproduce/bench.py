@@ -1,0 +1,315 @@
+"""How far training, evaluation and encoding are from what the machine must do at least: ``awatt bench``.
+
+The *floor* of an episode is its bare encoder on exactly the same real tokens without padding (forward; in training
+also backward and the optimiser's step) and the attention's multiply-adds as one dense product, measured in the same run
+on one core. The ratio to the floor is the result; absolute times only describe the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from awatt.data.corpus import Corpus, load_corpus, load_sample
+from awatt.data.episode import Episode
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.errors import AwattError, require
+from awatt.files import shared_folder
+from awatt.metrics import macro_f1, roc_auc
+from awatt.research.evaluation import measure, score_episodes
+from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
+from awatt.research.system import System, SystemConfig
+from awatt.research.training import Trainer
+
+ENCODER_NAMES = ("glove-cnn", "static")
+SETTINGS = ((5, 5), (10, 10))
+GROWTH = {"n_way": (5, 10, 20, 50), "n_shot": (1, 5, 20, 100), "words": (8, 16, 32, 64)}
+
+
+def find_corpus(data: Path | None) -> tuple[str, Corpus]:
+    """The train split of ``data``, of the shared FewAsp(single), or the bundled sample, with its name."""
+    shared = shared_folder() / "data" / "fewasp" / "FewAsp(single)"
+    folder = data or (shared if shared.is_dir() else None)
+    return (folder.name, load_corpus(folder, "train")) if folder else ("bundled sample", load_sample())
+
+
+@dataclass
+class Bench:
+    """One system on one corpus in one setting."""
+
+    corpus: Corpus
+    encoder: str
+    shape: EpisodeShape
+    episodes: int  # that are trained on in each repetition
+    evaluated: int = 600  # episodes of an evaluation, as in the paper; a sentence that comes again is not encoded again
+
+    def __post_init__(self) -> None:
+        names = {"method": "proto-awatt", "encoder": self.encoder, "threshold": "static", "n_way": self.shape.n_way}
+        config = SystemConfig.from_mapping(names)
+        torch.manual_seed(5)
+        self.system = System.create(config, self.corpus.sentences)
+        schedule = TrainingConfig(episodes_an_epoch=self.episodes)
+        run = RunConfig(config, self.shape, schedule)
+        self.trainer = Trainer(run, self.system, self.corpus, self.corpus, RunFolder(Path("unused")))
+        self.optimizers = self.trainer.optimizers()
+        self.sentences = self.system.encoder.tokenize(self.corpus.sentences)
+        sampler, step = EpisodeSampler(self.corpus, self.shape, 5), schedule.episodes_a_step
+        count = max(self.episodes, self.evaluated)
+        self.batches = [sampler.batch(first, step) for first in range(0, count, step)]
+
+    def train(self) -> None:
+        """An epoch, as ``awatt train`` runs it."""
+        self.trainer.train_epoch(self.optimizers, lambda step: None)
+
+    def evaluate(self) -> None:
+        """Episodes scored and measured, as after each epoch of training: the corpus is tokenised already."""
+        measure(self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5, self.sentences))
+
+    def train_floor(self) -> None:
+        """The bare encoder's forward, backward and step, and the attention as one product."""
+        for batch in self.batches[: self.episodes // len(self.batches[0])]:
+            tokens = self._encode(batch)
+            (tokens.sum() + (tokens @ self._product(batch, tokens)).sum()).backward()  # type: ignore[no-untyped-call]
+            for optimizer in self.optimizers.values():
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+
+    @torch.no_grad()
+    def evaluate_floor(self) -> None:
+        """The bare encoder's forward and the attention as one product."""
+        for batch in self.batches[: self.evaluated // len(self.batches[0])]:
+            tokens = self._encode(batch)
+            tokens @ self._product(batch, tokens)
+
+    def _encode(self, batch: Episode) -> Tensor:
+        numbers = np.concatenate([batch.support.reshape(-1), batch.query.reshape(-1)])
+        found: Tensor = self.system.encoder(self.sentences.take(numbers))
+        return found
+
+    def _product(self, batch: Episode, tokens: Tensor) -> Tensor:
+        """As many columns as make the attention's multiply-adds: 6 d for a support token, 2 d N for a query token."""
+        of_support = int(self.sentences.lengths[batch.support].sum())
+        of_query = len(tokens) - of_support
+        columns = round((6 * of_support + 2 * self.shape.n_way * of_query) / len(tokens))
+        return tokens.new_ones(tokens.shape[1], columns)
+
+
+def fastest(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Seconds of each, the best of ``repeats`` rounds in which they take turns, after one to warm up."""
+    seconds = {name: float("inf") for name in functions}
+    for round_number in range(repeats + 1):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            function()
+            if round_number:
+                seconds[name] = min(seconds[name], time.perf_counter() - start)
+    return seconds
+
+
+def episodes_and_floor(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
+    """Training and evaluation of each encoder and setting, and their ratio to the floor."""
+    rows = []
+    for encoder in ENCODER_NAMES:
+        for n_way, n_shot in SETTINGS:
+            count = 20 if quick else 200
+            try:
+                bench = Bench(corpus, encoder, EpisodeShape(n_way, n_shot), count, 100 if quick else 600)
+            except AwattError as error:
+                rows.append({"encoder": encoder, "setting": f"{n_way}x{n_shot}", "left_out": str(error)})
+                continue
+            parts = ("train", "train_floor", "evaluate", "evaluate_floor")
+            seconds = fastest({name: getattr(bench, name) for name in parts}, 2 if quick else 5)
+            row: dict[str, Any] = {"encoder": encoder, "setting": f"{n_way}x{n_shot}"}
+            for name, episodes in (("train", bench.episodes), ("evaluate", bench.evaluated)):
+                row[f"{name}_episodes_per_second"] = episodes / seconds[name]
+                row[f"{name}_floor_episodes_per_second"] = episodes / seconds[f"{name}_floor"]
+                row[f"{name}_ratio_to_floor"] = seconds[name] / seconds[f"{name}_floor"]
+            rows.append(row)
+    return rows
+
+
+def encoding(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
+    """Sentences a second from raw text, tokeniser included, and the tokeniser's share of the time."""
+    rows: list[dict[str, Any]] = []
+    wanted = 2_000 if quick else 20_000
+    texts = (list(corpus.sentences) * (wanted // len(corpus.sentences) + 1))[:wanted]
+    for encoder in ENCODER_NAMES:
+        try:
+            system = Bench(corpus, encoder, EpisodeShape(5, 5), 2, 2).system.eval()
+        except AwattError as error:
+            rows.append({"encoder": encoder, "left_out": str(error)})
+            continue
+        rows.append({"encoder": encoder, **_encoding_speed(system, texts)})
+    return rows
+
+
+def _encoding_speed(system: System, texts: list[str]) -> dict[str, float]:
+    """In parts, as a file is read: what is encoded is used and forgotten, so that memory stays flat."""
+    parts = [texts[first : first + 256] for first in range(0, len(texts), 256)]
+
+    def tokenize() -> None:
+        for part in parts:
+            system.encoder.tokenize(part)
+
+    def encode() -> None:
+        for part in parts:
+            system.encode(system.encoder.tokenize(part))
+
+    seconds = fastest({"tokenize": tokenize, "encode": encode}, 3)
+    return {
+        "sentences_per_second": len(texts) / seconds["encode"],
+        "tokeniser_share": seconds["tokenize"] / seconds["encode"],
+    }
+
+
+def metrics_against_scikit_learn(quick: bool) -> dict[str, float]:
+    """How many times faster than scikit-learn the measures of 600 episodes are, and their largest difference."""
+    sklearn = require("sklearn.metrics", "dev")
+    rng = np.random.default_rng(0)
+    scores = rng.random((60 if quick else 600, 25, 5))
+    targets = rng.random(scores.shape) < 0.25
+    targets[:, 0], targets[:, 1] = True, False  # scikit-learn's macro AUC needs both kinds in every column
+    predicted = scores > 0.6
+    ours: dict[str, Callable[[], Any]] = {
+        "roc_auc": lambda: roc_auc(scores, targets),
+        "macro_f1": lambda: macro_f1(predicted, targets),
+    }
+    theirs: dict[str, Callable[[], Any]] = {
+        "roc_auc": lambda: [
+            sklearn.roc_auc_score(*pair, average="macro") for pair in zip(targets, scores, strict=True)
+        ],
+        "macro_f1": lambda: [
+            sklearn.f1_score(*pair, average="macro", zero_division=0) for pair in zip(targets, predicted, strict=True)
+        ],
+    }
+    found = {}
+    for name in ours:
+        seconds = fastest({"ours": ours[name], "theirs": theirs[name]}, 2)
+        found[f"{name}_times_faster"] = seconds["theirs"] / seconds["ours"]
+        found[f"{name}_largest_difference"] = float(np.abs(ours[name]() - np.array(theirs[name]())).max())
+    return found
+
+
+def start_up(repeats: int = 5) -> dict[str, float]:
+    """Seconds of a bare Python, ``import awatt`` and ``awatt --help``."""
+    lines = {
+        "python": ["-c", "pass"],
+        "import_awatt": ["-c", "import awatt"],
+        "help": ["-c", "from awatt.cli import main; main()", "--help"],
+    }
+
+    def started(line: list[str]) -> Callable[[], None]:
+        def start() -> None:
+            subprocess.run([sys.executable, *line], check=True, capture_output=True)
+
+        return start
+
+    return fastest({name: started(line) for name, line in lines.items()}, repeats)
+
+
+def long_sentences(corpus: Corpus, words: int) -> Corpus:
+    """The same corpus with sentences of exactly so many words, cut from its text."""
+    line = " ".join(corpus.sentences).split()
+    count = len(corpus.sentences)
+    texts = (" ".join(line[(place * 7) % (len(line) - words) :][:words]) for place in range(count))
+    return Corpus(corpus.split, tuple(texts), corpus.aspects, corpus.mentions, corpus.members)
+
+
+def growth_point(data: str, axis: str, value: int, episodes: int) -> dict[str, float]:
+    """Milliseconds of a training episode and the process's peak memory; runs in a process of its own."""
+    torch.set_num_threads(1)
+    _, corpus = find_corpus(Path(data) if data else None)
+    shape = EpisodeShape(**({axis: value} if axis != "words" else {}))
+    bench = Bench(
+        long_sentences(corpus, value) if axis == "words" else corpus, "glove-cnn", shape, episodes, evaluated=episodes
+    )
+    seconds = fastest({"train": bench.train}, 2)["train"]
+    return {"milliseconds": 1000 * seconds / episodes, "peak_megabytes": _peak_megabytes()}
+
+
+def _peak_megabytes() -> float:
+    """Of this process alone; what ``getrusage`` says of a child begins with the peak of its parent."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+def _child(expression: str) -> subprocess.Popen[str]:
+    """A Python of its own that prints ``expression`` of this module as JSON."""
+    code = f"import json; from awatt import bench; print(json.dumps(bench.{expression}))"
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+def _answer(child: subprocess.Popen[str]) -> dict[str, float]:
+    output, _ = child.communicate()
+    if child.returncode:
+        raise AwattError("a part of the benchmark failed; its message stands above.")
+    return dict(json.loads(output))
+
+
+def growth(data: Path | None, quick: bool) -> list[dict[str, Any]]:
+    """How a training episode grows along each axis, everything else as in 5-way 5-shot."""
+    episodes = 4 if quick else 20
+    rows = []
+    for axis, values in GROWTH.items():
+        for value in values[:2] if quick else values:
+            point = _answer(_child(f"growth_point({str(data or '')!r}, {axis!r}, {value}, {episodes})"))
+            rows.append({"axis": axis, "value": value, **point})
+    return rows
+
+
+def scaling_and_memory(data: Path | None, quick: bool) -> dict[str, float]:
+    """Two training processes at once against one (10-way 10-shot), and the peak memory of one."""
+    call = f"heavy_training({str(data or '')!r}, {20 if quick else 200})"
+    alone = _answer(_child(call))
+    both = [_answer(child) for child in [_child(call), _child(call)]]
+    together = sum(1 / answer["seconds"] for answer in both) * alone["seconds"]
+    return {"two_processes_speed_up": together, "peak_megabytes_10x10": alone["peak_megabytes"]}
+
+
+def heavy_training(data: str, episodes: int) -> dict[str, float]:
+    """Seconds of 10-way 10-shot training and the process's peak memory; runs in a process of its own."""
+    torch.set_num_threads(1)
+    _, corpus = find_corpus(Path(data) if data else None)
+    bench = Bench(corpus, "glove-cnn", EpisodeShape(10, 10), episodes, evaluated=episodes)
+    return {"seconds": fastest({"train": bench.train}, 1)["train"], "peak_megabytes": _peak_megabytes()}
+
+
+def bench(data: Path | None, quick: bool, on_part: Callable[[str], None] = lambda name: None) -> dict[str, Any]:
+    """Everything, as JSON. ``on_part`` hears what is measured next."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    try:
+        name, corpus = find_corpus(data)
+        found: dict[str, Any] = {"corpus": name, "torch": torch.__version__, "quick": quick}
+        on_part("episodes and their floor")
+        found["episodes"] = episodes_and_floor(corpus, quick)
+        on_part("encoding")
+        found["encoding"] = encoding(corpus, quick)
+        on_part("metrics")
+        found["metrics_against_scikit_learn"] = metrics_against_scikit_learn(quick)
+        on_part("start-up")
+        found["start_up_seconds"] = start_up()
+        on_part("scaling and memory")
+        found["processes"] = scaling_and_memory(data, quick)
+        on_part("growth")
+        found["growth"] = growth(data, quick)
+        return found
+    finally:
+        torch.set_num_threads(threads)

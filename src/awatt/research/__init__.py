@@ -1,0 +1,1 @@
+"""The paper's systems put together: trained, measured and saved."""

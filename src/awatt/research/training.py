@@ -1,0 +1,302 @@
+"""The episodic loop. It knows stages, episodes and losses, and no method by name.
+
+Stage one trains encoder and model with the squared error (Eq. 7). A threshold that is trained has a second stage, in
+which it learns jointly with them at a lower rate, or alone while they stand still. Everything random is drawn from
+``(seed, epoch)``, so a run that was killed and resumed ends with the numbers of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from awatt.data.corpus import Corpus, find_split, load_corpus
+from awatt.data.episode import Episode
+from awatt.data.fewasp import SPLITS, read_json
+from awatt.data.sampler import EpisodeSampler, servable
+from awatt.errors import AwattError
+from awatt.research.evaluation import measure, score_episodes
+from awatt.research.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
+from awatt.research.system import System
+from awatt.thresholds.base import Scored
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a progress bar shows while an epoch runs."""
+
+    stage: str
+    epoch: int
+    done: int  # episodes of this epoch
+    total: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What learns, at which rate, and by which measure of validation the best epoch is chosen."""
+
+    name: str
+    learning_rate: float
+    of_model: bool  # with its encoder
+    of_threshold: bool
+    measure: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come; stands in the checkpoint."""
+
+    stage: int = 0
+    epoch: int = 0  # finished epochs of all stages
+    stage_epoch: int = 0  # of this stage
+    best: float = -1.0  # the stage's measure at its best epoch
+    stale: int = 0  # epochs since then
+
+
+def squared_error(scored: Scored) -> Tensor:
+    """Eq. 7 against the normalised target, mean over the queries; a query without any aspect has the target zero."""
+    targets = scored.targets.to(scored.probabilities.dtype)
+    normalised = targets / targets.sum(-1, keepdim=True).clamp(min=1)
+    return ((scored.probabilities - normalised) ** 2).sum(-1).mean()
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto`` takes what the machine has: CUDA, then MPS, then the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise AwattError(f"the device '{name}' cannot be used: {error}") from None
+    return device
+
+
+def train(
+    config: RunConfig,
+    data: Path,
+    out: Path,
+    resume: bool = False,
+    device: str = "auto",
+    on_step: Callable[[Step], None] = lambda step: None,
+    on_epoch: Callable[[dict[str, Any]], None] = lambda entry: None,
+) -> System:
+    """Train, keep the best epoch in ``out`` and return it. ``out`` is a model folder and the run's record."""
+    provenance = data / "provenance.json"
+    source = read_json(provenance) if provenance.is_file() else None
+    torch.manual_seed(config.seed)
+    system = System.create(config.system, _all_texts(data)).to(pick_device(device))
+    folder = RunFolder(out)
+    trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
+    # Only now: a fault in the data or the settings leaves no half-begun run behind.
+    files = {split: hashlib.sha256(find_split(data, split).read_bytes()).hexdigest() for split in ("train", "val")}
+    described = {**config.describe(), "data": data.resolve().name, "sha256": files, "provenance": source}
+    folder.open(described, resume)
+    trainer.run(on_step, on_epoch)
+    return System.load(out)
+
+
+def _all_texts(data: Path) -> Iterator[str]:
+    """Every sentence of the dataset, for the vocabulary: pretrained vectors are looked up, nothing is learned here."""
+    for split in SPLITS:
+        try:
+            find_split(data, split)
+        except AwattError:
+            continue
+        yield from load_corpus(data, split).sentences
+
+
+class Trainer:
+    """One run: its system, its optimisers, and how far it has come."""
+
+    def __init__(self, config: RunConfig, system: System, corpus: Corpus, held_out: Corpus, folder: RunFolder) -> None:
+        self.config, self.system, self.corpus, self.held_out, self.folder = config, system, corpus, held_out, folder
+        self.sampler = EpisodeSampler(corpus, config.shape, config.seed)
+        self.sentences = system.encoder.tokenize(corpus.sentences)
+        self.held_out_sentences = system.encoder.tokenize(held_out.sentences)
+        schedule, threshold = config.training, system.threshold
+        self.stages = [Stage("model", schedule.learning_rate, True, False, "auc")]
+        self.samplers = [self.sampler]  # of the stage for the threshold, which meets their episodes in turn
+        self.tokens: Tensor | None = None  # of the whole corpus, once the encoder stands still
+        if threshold.trained:
+            rate = schedule.joint_learning_rate if threshold.joint else schedule.learning_rate
+            # The ranking is learned by now: the best epoch is the one whose threshold does best.
+            self.stages.append(Stage("threshold", rate, threshold.joint, True, "macro_f1"))
+            others = [shape for shape in threshold.shapes(config.shape) if shape != config.shape]
+            self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in servable(corpus, others)]
+        self.progress = Progress()
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """What cannot work is refused before the run begins, not after its first epoch."""
+        shape = self.config.shape
+        if shape.n_way < 2:
+            raise AwattError(f"n_way is {shape.n_way}, but training needs at least 2 aspects to tell apart.")
+        EpisodeSampler(self.held_out, shape, self.config.seed)
+        with torch.no_grad():
+            scored = self.system.score_fresh(self.sentences, self.corpus, self.sampler.batch(0, 1))
+            if self.system.threshold.trained:
+                if not self.system.threshold.joint:
+                    (scored,) = score_episodes(self.system, self.corpus, shape, 1, self.config.seed, self.sentences)
+                self.system.threshold.loss(scored)
+
+    def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
+        """All stages, from the checkpoint where there is one. A finished run has a model and no checkpoint."""
+        optimizers = self.optimizers()
+        checkpoint = self.folder.load_checkpoint()
+        if checkpoint is not None:
+            self.progress = Progress(**checkpoint[1])
+            optimizers = self.optimizers()
+            self._restore(checkpoint[0], optimizers)
+        elif self.folder.has_model():
+            return
+        else:
+            self._checkpoint(optimizers)
+        self.folder.forget_after(self.progress.epoch)
+        while True:
+            while not self._stage_is_over():
+                entry = self._epoch(optimizers, on_step)
+                self.folder.append(entry)
+                self._checkpoint(optimizers)
+                on_epoch(entry)
+            if self.progress.stage + 1 == len(self.stages):
+                break
+            # The next stage begins with the best epoch of this one; written down before the model is replaced.
+            self.system.load_state_dict(System.load(self.folder.path).state_dict())
+            self.progress = Progress(stage=self.progress.stage + 1, epoch=self.progress.epoch)
+            optimizers = self.optimizers()
+            self._checkpoint(optimizers)
+        self.folder.checkpoint.unlink()
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that the run is in."""
+        return self.stages[self.progress.stage]
+
+    def _stage_is_over(self) -> bool:
+        limit = self.config.training
+        return self.progress.stale >= limit.patience or self.progress.stage_epoch >= limit.max_epochs
+
+    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        """Adam; for tables of which a step touches a few rows, the one that updates only these."""
+        sparse = {f"encoder.{name}" for name in self.system.encoder.sparse}
+        named = [(name, value) for name, value in self.system.named_parameters() if value.requires_grad]
+        stage = self.stage
+        named = [
+            (name, value)
+            for name, value in named
+            if (stage.of_threshold if name.startswith("threshold.") else stage.of_model)
+        ]
+        rate, table_rate = stage.learning_rate, stage.learning_rate * self.config.training.table_rate
+        groups = {
+            "dense": (torch.optim.Adam, rate, [value for name, value in named if name not in sparse]),
+            "sparse": (torch.optim.SparseAdam, table_rate, [value for name, value in named if name in sparse]),
+        }
+        return {name: kind(values, lr=rate) for name, (kind, rate, values) in groups.items() if values}
+
+    def _epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> dict[str, Any]:
+        """Train one epoch, validate, keep the model if it is the best of its stage. Returns the line for the log."""
+        start = time.perf_counter()
+        loss = self.train_epoch(optimizers, on_step)
+        trained = time.perf_counter()
+        schedule, shape, seed = self.config.training, self.config.shape, self.config.seed
+        batches: Iterable[Scored] = score_episodes(
+            self.system, self.held_out, shape, schedule.validation_episodes, seed, self.held_out_sentences
+        )
+        if self.system.threshold.calibrated:
+            batches = list(batches)
+            self.system.threshold.calibrate(batches)
+        found = measure(self.system, batches)
+        reached = found[self.stage.measure]
+        better = reached > self.progress.best
+        self.progress = replace(
+            self.progress,
+            epoch=self.progress.epoch + 1,
+            stage_epoch=self.progress.stage_epoch + 1,
+            best=max(reached, self.progress.best),
+            stale=0 if better else self.progress.stale + 1,
+        )
+        entry = {
+            "stage": self.stage.name,
+            "epoch": self.progress.epoch,
+            "loss": loss,
+            **{f"val_{name}": found[name] for name in ("auc", "macro_f1", "argmax_f1")},
+            "best": better,
+            "train_seconds": round(trained - start, 3),
+            "validation_seconds": round(time.perf_counter() - trained, 3),
+        }
+        if better:
+            self.system.save(self.folder.path, model_card(self.config, entry, self.folder.read_description()))
+        return entry
+
+    def train_epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> float:
+        schedule = self.config.training
+        # From (seed, epoch) alone, so that a resumed run draws the same numbers.
+        torch.manual_seed((self.config.seed * 100_003 + self.progress.epoch) % 2**64)
+        self.system.train(self.stage.of_model)  # what stands still works as in use, without dropout
+        self.system.threshold.train()
+        total, done = 0.0, 0
+        for episode in self._episodes():
+            loss = self._loss(episode)
+            for optimizer in optimizers.values():
+                optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            for optimizer in optimizers.values():
+                optimizer.step()
+            value = loss.item()
+            if not math.isfinite(value):
+                raise AwattError(
+                    f"the loss is {value} in epoch {self.progress.epoch + 1} after {done} episodes. "
+                    f"{self.folder.say_what_is_kept()} Lower training.learning_rate, or look for odd rows in the data."
+                )
+            total += value * len(episode)
+            done += len(episode)
+            on_step(Step(self.stage.name, self.progress.epoch + 1, done, schedule.episodes_an_epoch, value))
+        return total / schedule.episodes_an_epoch
+
+    def _episodes(self) -> Iterator[Episode]:
+        """Those of this epoch, in batches of one step; which they are depends on the epoch's number only."""
+        schedule, epoch = self.config.training, self.progress.epoch
+        first, size = epoch * schedule.episodes_an_epoch, schedule.episodes_a_step
+        if not self.stage.of_threshold or len(self.samplers) == 1:
+            yield from self.sampler.batches(first, schedule.episodes_an_epoch, size)
+            return
+        places = range(0, schedule.episodes_an_epoch, size)
+        for step, place in enumerate(places, epoch * len(places)):
+            sampler = self.samplers[step % len(self.samplers)]
+            yield sampler.batch(first + place, min(size, schedule.episodes_an_epoch - place))
+
+    def _loss(self, episode: Episode) -> Tensor:
+        """What this stage minimises."""
+        system, threshold = self.system, self.system.threshold
+        if self.stage.of_model:
+            scored = system.score_fresh(self.sentences, self.corpus, episode)
+            error = squared_error(scored)
+            return error + threshold.loss(scored) if self.stage.of_threshold else error
+        with torch.no_grad():
+            if self.tokens is None:
+                self.tokens = system.encode(self.sentences)
+            scored = system.score(self.tokens, self.sentences.lengths, self.corpus, episode)
+        return threshold.loss(scored)
+
+    def _checkpoint(self, optimizers: dict[str, torch.optim.Optimizer]) -> None:
+        state = self.system.state_dict()
+        tensors = {f"system.{name}": value.detach().cpu().contiguous() for name, value in state.items()}
+        for name, optimizer in optimizers.items():
+            tensors |= flatten_optimizer(optimizer, name)
+        self.folder.save_checkpoint(tensors, asdict(self.progress))
+
+    def _restore(self, tensors: dict[str, Tensor], optimizers: dict[str, torch.optim.Optimizer]) -> None:
+        state = {name.removeprefix("system."): value for name, value in tensors.items() if name.startswith("system.")}
+        self.system.load_state_dict(state)
+        for name, optimizer in optimizers.items():
+            restore_optimizer(optimizer, name, tensors)

@@ -1,0 +1,187 @@
+"""Training the bundled model on toy data, end to end; its folder; its judgement on episodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from awatt.aspect_model import train as bundle
+from awatt.aspect_model.evaluation import Judged, judge, measure, reliability
+from awatt.aspect_model.model import Matcher
+from awatt.aspect_model.train import DATASETS, BundleConfig, TaskSampler, best_threshold, merge, train
+from awatt.data.corpus import load_corpus
+from awatt.data.sampler import EpisodeShape
+from awatt.errors import DataError
+
+SMALL = BundleConfig(tasks=60, hidden=8, n_background=12, max_examples=24, validation_episodes=4)
+
+
+@pytest.fixture(scope="module")
+def data(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("three")
+    for name in DATASETS:
+        (folder / name).symlink_to(toy_data)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def vectors(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy's word vectors as a model2vec folder."""
+    folder = tmp_path_factory.mktemp("static")
+    rows = [line.split() for line in (toy_data / "glove.txt").read_text().splitlines()]
+    words = {"[UNK]": 0} | {row[0]: number for number, row in enumerate(rows, start=1)}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    table = np.array([[0.0] * 8, *([float(value) for value in row[1:]] for row in rows)], dtype=np.float32)
+    save_file({"embeddings": table}, folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, vectors: Path) -> Matcher:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle, "default_folder", lambda: vectors)
+        patch.setattr(bundle, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
+        return train(data, SMALL)
+
+
+# ---- tasks
+
+
+def test_tasks_are_what_they_say(data: Path) -> None:
+    corpus = merge(data, "train")
+    sampler = TaskSampler(corpus, SMALL)
+    for _ in range(50):
+        task = sampler.draw()
+        assert 1 <= len(task.names) <= len(corpus.aspects)
+        assert len(task.support) <= SMALL.max_examples
+        assert task.labels.any(0).all()  # every aspect has an example
+        assert task.labels.any(1).all()
+        assert not set(task.support) & set(task.query)
+        wanted = [corpus.aspects.index(name) for name in task.names]
+        np.testing.assert_array_equal(task.labels, corpus.mentions[task.support][:, wanted])
+        np.testing.assert_array_equal(task.targets, corpus.mentions[task.query][:, wanted])
+
+
+def test_inner_nodes_are_all_their_children(data: Path) -> None:
+    corpus = merge(data, "train")
+    renamed = type(corpus)(
+        corpus.split, corpus.sentences, tuple(f"node{place // 4}_{place}" for place in range(8)), corpus.mentions, ()
+    )
+    sampler = TaskSampler(renamed, BundleConfig(inner_nodes=1.0))
+    assert sampler.inner == {"node0": [0, 1, 2, 3], "node1": [4, 5, 6, 7]}
+    for _ in range(20):
+        task = sampler.draw()
+        for place, name in enumerate(task.names):
+            children = [number for number, aspect in enumerate(renamed.aspects) if aspect.startswith(name)]
+            np.testing.assert_array_equal(task.targets[:, place], renamed.mentions[task.query][:, children].any(1))
+
+
+# ---- training
+
+
+def test_what_is_learned_finds_aspects_that_it_never_saw(trained: Matcher, data: Path) -> None:
+    found = measure(
+        judge(trained, load_corpus(data / "FewAsp", "test"), EpisodeShape(3, 3, 2, 0.3), 30, 5), trained.threshold
+    )
+    assert found["auc"] > 0.9
+    assert found["none_auroc"] > 0.7
+
+
+def test_the_same_seed_gives_the_same_numbers(trained: Matcher, data: Path, vectors: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle, "default_folder", lambda: vectors)
+        patch.setattr(bundle, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
+        again = train(data, SMALL)
+    assert again.threshold == trained.threshold
+    for name, value in trained.parameters.items():
+        np.testing.assert_array_equal(again.parameters[name], value)
+
+
+def test_the_command(
+    data: Path, vectors: Path, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "default_folder", lambda: vectors)
+    monkeypatch.setattr(bundle, "VALIDATION", (EpisodeShape(3, 2, 2),))
+    settings = ("tasks=4", "hidden=4", "n_background=6", "max_examples=24", "validation_episodes=2")
+    options = [part for item in settings for part in ("--set", item)]
+    assert run("bundle", "--data", data, "--out", tmp_path / "model", *options).code == 0
+    assert Matcher.load(tmp_path / "model").settings["training"]["tasks"] == 4
+
+
+def test_the_threshold_is_the_best_on_what_was_judged() -> None:
+    targets = np.array([[[True, False], [True, False], [False, True], [False, False]]])
+    probabilities = np.array([[[0.9, 0.34], [0.44, 0.1], [0.2, 0.38], [0.33, 0.3]]])
+    assert best_threshold([Judged(probabilities, targets)]) == 0.35
+
+
+# ---- the folder
+
+
+def test_a_saved_matcher_is_the_same(trained: Matcher, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    again = Matcher.load(tmp_path / "model")
+    sentences = trained.tokenize(["noise1 test0word1 noise2", "", "train1word0"])
+    labels = np.array([[True, False], [False, True], [True, True]])
+    for matcher in (trained, again):
+        adapted = matcher.adapt(sentences, labels, ["noise1", "2"])
+        found = matcher.probabilities(adapted, sentences)
+        assert found.shape == (3, 2)
+        assert ((found >= 0) & (found <= 1)).all()
+        if matcher is trained:
+            first = found
+    np.testing.assert_array_equal(found, first)
+
+
+def test_a_name_that_says_nothing_has_no_vector(trained: Matcher) -> None:
+    found = trained.name_vectors(["noise1", "7", "", "#_", "noise2_noise3"])
+    np.testing.assert_array_equal((found != 0).any(1), [True, False, False, False, True])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.safetensors", b"other", "sha256 differs"),
+        ("config.json", b"{}", "not a model that detects"),
+        ("config.json", b'{"format": 99}', "format 99"),
+        ("config.json", None, "lacks config.json"),
+        ("tokenizer.json", None, "lacks tokenizer.json"),
+    ],
+)
+def test_what_is_not_a_whole_model_is_refused(
+    trained: Matcher, tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
+    trained.save(tmp_path)
+    (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        Matcher.load(tmp_path)
+
+
+def test_the_bundled_model_is_whole_and_small() -> None:
+    folder = Path(bundle.__file__).parent / "weights"
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 12e6
+    matcher = Matcher.load()
+    assert 0 < matcher.threshold < 1
+    assert json.loads((folder / "config.json").read_text())["training"]["tasks"] >= 2000  # not a try-out
+
+
+# ---- judging
+
+
+def test_reliability_by_hand() -> None:
+    probabilities = np.array([[[0.05, 0.95], [0.05, 0.85]]])
+    targets = np.array([[[False, True], [True, True]]])
+    judged = Judged(probabilities, targets)
+    assert reliability(judged) == [
+        (pytest.approx(0.05), pytest.approx(0.5), 2),
+        (pytest.approx(0.85), pytest.approx(1.0), 1),
+        (pytest.approx(0.95), pytest.approx(1.0), 1),
+    ]

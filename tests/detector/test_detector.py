@@ -1,0 +1,386 @@
+"""AspectDetector: what it is given, what it finds, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import awatt
+from awatt import AspectDetector
+from awatt.data.corpus import load_sample
+from awatt.errors import AwattError
+from awatt.thresholds.default import default_threshold
+
+EXAMPLES = {
+    "food": [
+        "the pizza was delicious",
+        "tasty pasta and pizza",
+        "the soup was delicious",
+        "delicious pasta",
+        "tasty soup",
+    ],
+    "staff": [
+        "the waiter was rude",
+        "a rude waitress",
+        "the waiter ignored us",
+        "our waitress was rude",
+        "rude waiters",
+    ],
+    "parking": [
+        "no parking spot",
+        "the parking lot was full",
+        "parking lot",
+        "we found no parking",
+        "full parking lot",
+    ],
+}
+DETECTOR = AspectDetector.from_examples(EXAMPLES)
+
+
+@pytest.fixture
+def detector() -> AspectDetector:
+    return AspectDetector.from_examples(EXAMPLES)
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in awatt.__all__ if not hasattr(awatt, name)] == []
+    assert set(awatt.__all__) <= set(dir(awatt))
+    with pytest.raises(AttributeError, match="nope"):
+        awatt.nope  # noqa: B018
+
+
+def test_clear_cut_sentences(detector: AspectDetector) -> None:
+    assert detector.detect("The pizza was delicious!").aspects == ["food"]
+    assert detector.detect("The parking lot was full.").aspects == ["parking"]
+    both = detector.detect("The waiter was rude.", threshold={"food": 1.0})
+    assert both.aspects == ["staff"]
+    assert list(both.scores) == ["food", "staff", "parking"]
+    assert max(both.scores, key=lambda name: both.scores[name]) == "staff"
+
+
+def test_scores_are_probabilities_of_all_aspects_always(detector: AspectDetector) -> None:
+    for found in detector.detect_many(["The pizza was delicious!", "", "😀", "zxqv wvvq"]):
+        assert list(found.scores) == list(EXAMPLES)
+        assert all(0 <= score <= 1 for score in found.scores.values())
+
+
+def test_a_score_does_not_depend_on_the_batch(detector: AspectDetector) -> None:
+    texts = load_sample().sentences
+    together = detector.predict_proba(texts)
+    apart = [detector.predict_proba(texts[first : first + 7]) for first in range(0, len(texts), 7)]
+    assert len(texts) > 200
+    np.testing.assert_allclose(np.concatenate(apart), together, rtol=1e-14)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "　"])
+@pytest.mark.parametrize("mode", ["acceptance", "paper"])
+def test_a_blank_text_mentions_nothing(text: str, mode: str) -> None:
+    found = AspectDetector.from_examples(EXAMPLES, mode=mode, threshold=0.0).detect(text)
+    assert (found.aspects, set(found.scores.values()), found.words) == ([], {0.0}, {})
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=200), st.sampled_from([0.0, 0.01, 0.5]))
+def test_words_are_whole_and_at_their_offsets(text: str, threshold: float) -> None:
+    found = DETECTOR.detect(text, threshold)
+    assert list(found.words) == found.aspects
+    for words in found.words.values():
+        assert len(words) <= 5
+        assert [word.start for word in words] == sorted(word.start for word in words)
+        for word in words:
+            assert found.text[word.start : word.end] == word.text
+            assert 0 < word.weight <= 1
+        assert sum(word.weight for word in words) <= 1.001
+
+
+def test_pieces_of_a_word_are_put_together() -> None:
+    text = "Unbelievably scrumptious cheesecake, didn't the check-in cost 3.50?"
+    found = DETECTOR.detect(text, threshold=0.0)
+    whole = {"Unbelievably", "scrumptious", "cheesecake", "didn't", "the", "check-in", "cost", "3.50"}
+    assert {word.text for words in found.words.values() for word in words} <= whole
+
+
+@settings(max_examples=30)
+@given(st.text(alphabet="ab. !?\n\r\u2028é😀'\"()", max_size=80))
+def test_sentences_of_a_review_are_at_their_offsets(text: str) -> None:
+    review = DETECTOR.detect_review(text, threshold=0.0)
+    place = 0
+    for part in review.sentences:
+        assert part.start >= place
+        assert text[part.start : part.end] == part.text
+        place = part.end
+    covered = "".join(part.text for part in review.sentences)
+    assert "".join(covered.split()) == "".join(text.split())
+    for words in review.words.values():
+        assert all(text[word.start : word.end] == word.text for word in words)
+
+
+def test_a_review_is_detected_by_sentence_and_rolled_up(detector: AspectDetector) -> None:
+    text = "The pizza was delicious. Mr. Smith, the waiter, was rude!\nThe parking lot was full"
+    review = detector.detect_review(text)
+    assert [part.text for part in review.sentences] == [
+        "The pizza was delicious.",
+        "Mr. Smith, the waiter, was rude!",
+        "The parking lot was full",
+    ]
+    assert {"food", "parking"} <= set(review.aspects)
+    assert review.scores == {
+        name: max(part.scores[name] for part in review.sentences) for name in ("food", "staff", "parking")
+    }
+    assert detector.detect_review("").aspects == []
+    assert list(detector.detect_review("").scores) == list(EXAMPLES)
+
+
+def test_printing_marks_the_words(detector: AspectDetector, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = detector.detect("The parking lot was full.")
+    assert "[parking: parking]" in str(found)
+    assert "→ parking 0." in str(found) or "→ parking 1.00" in str(found)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;35mparking\x1b[0m" in str(found)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in str(found)
+    assert str(detector.detect("")).endswith("→ none")
+
+
+def test_the_threshold_is_moved_without_learning_again(detector: AspectDetector) -> None:
+    text = "The pizza was delicious!"
+    scores = detector.detect(text).scores
+    assert detector.detect(text, threshold=0.0).aspects == list(EXAMPLES)
+    assert detector.detect(text, threshold=1.0).aspects == [name for name, score in scores.items() if score >= 1]
+    assert detector.detect(text, threshold={"food": 1.0}).scores == scores
+    assert detector.set_params(threshold=0.0).detect(text).aspects == list(EXAMPLES)
+    assert detector.detect(text, threshold="auto").aspects == ["food"]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "message"),
+    [
+        (1.5, "from 0 to 1"),
+        (float("nan"), "from 0 to 1"),
+        ("high", "'high'"),
+        (True, "True"),
+        ({"fod": 0.5}, "'fod', which is not an aspect. The aspects are: 'food', 'staff', 'parking'"),
+        ({"food": None}, "null"),
+    ],
+)
+def test_a_threshold_that_cannot_be(detector: AspectDetector, threshold: object, message: str) -> None:
+    with pytest.raises(AwattError, match=message):
+        detector.detect("x", threshold=threshold)  # type: ignore[arg-type]
+
+
+def test_tuning_finds_thresholds_that_fit(detector: AspectDetector) -> None:
+    texts = [text for group in EXAMPLES.values() for text in group] + ["hello there", "what a day"]
+    labels = [[name] for name, group in EXAMPLES.items() for _ in group] + [[], []]
+    before = detector.score(texts, labels)
+    assert detector.tune_threshold(texts, labels) is detector
+    assert isinstance(detector.threshold, dict)
+    assert list(detector.threshold) == list(EXAMPLES)
+    assert detector.score(texts, labels) >= before
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_texts_and_labels_must_be_as_many(detector: AspectDetector, n_rows: int) -> None:
+    for judge in (detector.score, detector.tune_threshold, detector.fit):
+        with pytest.raises(AwattError, match=f"X has 2 texts, but y has {n_rows} rows"):
+            judge(["tasty soup", "a rude waiter"], [["food"]] * n_rows)
+
+
+def test_the_papers_rule_shares_one_between_the_aspects() -> None:
+    paper = AspectDetector.from_examples(EXAMPLES, mode="paper")
+    scores = paper.predict_proba(["The pizza was delicious!", "what a day", "zxqv"])
+    np.testing.assert_allclose(scores.sum(1), 1)
+    plain = DETECTOR.predict_proba(["what a day"])
+    odds = plain / (1 - plain)
+    np.testing.assert_allclose(paper.predict_proba(["what a day"]), odds / odds.sum(), rtol=1e-6)
+    np.testing.assert_allclose(paper.thresholds(), default_threshold(3))
+    assert paper.predict(["The pizza was delicious!"]) == [["food"]]
+    with pytest.raises(AwattError, match="no mode 'papr'"):
+        AspectDetector.from_examples(EXAMPLES, mode="papr").detect("x")
+
+
+def test_aspects_and_examples_are_added_and_removed(detector: AspectDetector) -> None:
+    detector.add_aspect("music", ["loud music", "the music was too loud", "great live music"])
+    assert detector.aspects == ("food", "staff", "parking", "music")
+    assert detector.detect("The music was loud.").aspects == ["music"]
+    detector.remove_aspect("food")
+    assert list(detector.detect("The pizza was delicious!").scores) == ["staff", "parking", "music"]
+    detector.add_examples("staff", ["the bartender smiled", "friendly bartender"])
+    assert detector.learned.counts.tolist() == [7, 5, 3]
+    same = AspectDetector.from_examples(
+        {
+            **{name: EXAMPLES[name] for name in ("staff", "parking")},
+            "music": ["loud music", "the music was too loud", "great live music"],
+        }
+    ).add_examples("staff", ["the bartender smiled", "friendly bartender"])
+    assert same.detect("a rude bartender").scores == detector.detect("a rude bartender").scores
+
+
+def test_the_threshold_of_a_removed_aspect_goes_with_it(detector: AspectDetector) -> None:
+    given = {"food": 0.4, "staff": 0.6}
+    detector.set_params(threshold=given).remove_aspect("staff")
+    assert detector.thresholds().tolist() == [0.4, detector._matcher.threshold]
+    assert given == {"food": 0.4, "staff": 0.6}  # it was the caller's
+
+
+def test_names_are_stripped_everywhere(tmp_path: Path) -> None:
+    detector = AspectDetector.from_examples({" food ": ["tasty soup", "cold pasta"], "staff": ["a rude waiter"]})
+    assert detector.aspects == ("food", "staff")
+    with pytest.raises(AwattError, match="there is an aspect"):
+        detector.add_aspect("food ", ["pizza"])
+    loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
+    assert loaded.add_examples("food", ["pizza"]).learned.counts.tolist() == [3, 1]
+    fitted = AspectDetector().fit(["tasty soup", "a rude waiter"], [[" food "], ["staff"]])
+    assert fitted.aspects == ("food", "staff")
+    assert fitted.predict(["tasty soup"], threshold=0.0) == [[" food ", "staff"]]  # the labels are as they were given
+
+
+def test_half_a_character_is_named(detector: AspectDetector) -> None:
+    for call in (detector.detect, detector.detect_review, lambda text: detector.predict_proba([text])):
+        with pytest.raises(AwattError, match=r"text number 0 is no text: its character 4 is half of one"):
+            call("caf\udce9 au lait")
+    with pytest.raises(AwattError, match="an example is no text"):
+        detector.add_examples("food", ["soup \ud800"])
+
+
+def test_adding_and_removing_what_cannot_be(detector: AspectDetector) -> None:
+    with pytest.raises(AwattError, match="an aspect 'food' already"):
+        detector.add_aspect("food", ["x"])
+    with pytest.raises(AwattError, match="no aspect 'music'"):
+        detector.add_examples("music", ["x"])
+    with pytest.raises(AwattError, match="no aspect 'music'"):
+        detector.remove_aspect("music")
+    with pytest.raises(AwattError, match="'a' is the only aspect"):
+        AspectDetector.from_examples({"a": ["b"]}).remove_aspect("a")
+    with pytest.raises(AwattError, match="needs a list of sentences"):
+        detector.add_examples("food", "great")
+
+
+def test_a_sentence_under_two_aspects_mentions_both_and_repeats_count_once() -> None:
+    both = "the waiter spilled my pizza"
+    detector = AspectDetector.from_examples(
+        {"food": [both, "pizza", "pizza", " pizza "], "staff": ["the waiter", both]},
+    )
+    assert detector.examples_ is not None
+    assert detector.examples_.pairs() == [(both, ("food", "staff")), ("pizza", ("food",)), ("the waiter", ("staff",))]
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ({}, "there is no aspect"),
+        ({"food": []}, "aspect 'food' has no example"),
+        ({"food": ["fine", " "]}, "an example of aspect 'food' is ' '"),
+        ({"food": [None]}, "an example of aspect 'food' is null"),
+        ({"food": [float("nan")]}, "is nan"),
+        ({"food": "the pizza"}, "aspect 'food' has 'the pizza', but needs a list"),
+        ({"food": 3}, "aspect 'food' has 3"),
+        ({"": ["x"]}, "an aspect is named ''"),
+        ({3: ["x"]}, "an aspect is named 3"),
+        ({f"a{n}": ["x"] for n in range(201)}, "201 aspects, but at most 200"),
+    ],
+)
+def test_examples_that_cannot_be_learned_from(examples: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(AwattError, match=message):
+        AspectDetector.from_examples(examples)
+
+
+@pytest.mark.parametrize("n_aspects", [1, 50, 200])
+def test_any_number_of_aspects_with_one_example_each(n_aspects: int) -> None:
+    detector = AspectDetector.from_examples({f"aspect {n}": [f"this is about number {n}"] for n in range(n_aspects)})
+    assert detector.predict_proba(["this is about number 0", "", "unrelated 😀"]).shape == (3, n_aspects)
+    assert len(detector.detect("x", threshold=0.0).scores) == n_aspects
+
+
+def test_thousands_of_examples() -> None:
+    detector = AspectDetector.from_examples({"a": [f"pizza {n}" for n in range(2000)], "b": ["waiter"]})
+    assert detector.learned.counts.tolist() == [2000, 1]
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "pizza " * 16_000, "." * 100_000, "😀" * 30_000])
+def test_a_line_of_a_hundred_thousand_characters(text: str) -> None:
+    assert set(DETECTOR.detect(text).scores) == set(EXAMPLES)
+    assert set(DETECTOR.detect_review(text).scores) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), 3, b"bytes"])
+def test_what_is_not_text_is_named_with_its_place(value: object) -> None:
+    with pytest.raises(AwattError, match=r"text number 1 is .*, but a string is needed"):
+        DETECTOR.detect_many(["fine", value])  # type: ignore[list-item]
+    with pytest.raises(AwattError, match="text number 0 is"):
+        DETECTOR.detect(value)  # type: ignore[arg-type]
+
+
+def test_a_single_text_where_a_list_is_needed() -> None:
+    with pytest.raises(AwattError, match="found the single text 'pizza'"):
+        DETECTOR.predict("pizza")
+    assert DETECTOR.predict([]) == []
+    assert DETECTOR.predict_proba([]).shape == (0, 3)
+
+
+def test_a_detector_without_examples_says_so() -> None:
+    with pytest.raises(AwattError, match="no examples yet"):
+        AspectDetector().detect("x")
+    with pytest.raises(AwattError, match="no examples yet"):
+        AspectDetector().score(["x"], [["a"]])
+
+
+def test_examples_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "examples.csv"
+    path.write_text("text,aspects\nthe pizza was cold,food\nthe waiter spilled the pizza,food|staff\nhello there,\n")
+    detector = AspectDetector.from_examples(path)
+    assert detector.aspects == ("food", "staff")
+    assert detector.learned.counts.tolist() == [2, 1]
+    path.write_text("text,aspects\nhello there,\n")
+    with pytest.raises(AwattError, match="1 sentences, but none has an aspect"):
+        AspectDetector.from_examples(str(path))
+
+
+def test_examples_from_records() -> None:
+    rows = [{"text": text, "aspects": [aspect]} for aspect, texts in EXAMPLES.items() for text in texts]
+    found = AspectDetector.from_examples([*rows, {"text": "we left"}])
+    assert found.aspects == DETECTOR.aspects
+    assert found.learned.counts.tolist() == [5, 5, 5]
+    for wrong in ({"text": "soup", "aspects": "food"}, {"aspects": ["food"]}, ("soup", ["food"]), "soup", None):
+        with pytest.raises(AwattError, match=r'but \{"text": "Great pizza.", "aspects": \["food"\]\}, say, is needed'):
+            AspectDetector.from_examples([wrong])  # type: ignore[list-item]
+
+
+def test_a_detector_is_printed_whatever_its_classes_are() -> None:
+    assert repr(AspectDetector()) == "AspectDetector()"
+    assert repr(AspectDetector(threshold=0.5)) == "AspectDetector(threshold=0.5)"
+    assert "classes=array(" in repr(AspectDetector(classes=np.array(["a", "b"])))
+
+
+def test_examples_from_a_json_object(tmp_path: Path) -> None:
+    path = tmp_path / "examples.json"
+    path.write_text('{"food": ["the pizza was cold"], "staff": ["a rude waiter"]}')
+    assert AspectDetector.from_examples(path).aspects == ("food", "staff")
+    for content, message in [
+        ("{", "broken JSON"),
+        ("[]", r"found \[\], but"),
+        ('{"food": "x"}', "a list of sentences"),
+    ]:
+        path.write_text(content)
+        with pytest.raises(AwattError, match=message):
+            AspectDetector.from_examples(path)
+    with pytest.raises(AwattError, match="no such file"):
+        AspectDetector.from_examples(tmp_path / "nope.json")
+
+
+def test_a_model_that_is_not_there() -> None:
+    with pytest.raises(AwattError, match="holds no model"):
+        AspectDetector.from_examples(EXAMPLES, model="nowhere")
+
+
+def test_an_aspect_without_examples_is_never_found(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        detector = AspectDetector().fit(["pizza", "waiter"], np.array([[1, 0, 0], [0, 0, 1]]))
+    assert "aspect '1' has no example" in caplog.text
+    assert detector.predict_proba(["pizza"])[0, 1] == 0
+    assert detector.detect("waiter", threshold=0.0).words["2"]

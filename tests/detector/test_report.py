@@ -1,0 +1,96 @@
+"""The report and the suggestions."""
+
+from __future__ import annotations
+
+import pytest
+
+from awatt import AspectDetector
+from awatt.errors import AwattError
+
+EXAMPLES = {
+    "food": [
+        "the pizza was delicious",
+        "a delicious pizza",
+        "delicious pizza",
+        "such delicious pizza",
+        "pizza, delicious",
+    ],
+    "staff": ["the waiter was rude", "a rude waiter", "rude waiter", "such a rude waiter", "the rude waiter"],
+}
+
+
+def test_good_examples_make_a_good_report() -> None:
+    report = AspectDetector.from_examples(EXAMPLES).report()
+    assert [(aspect.name, aspect.examples) for aspect in report.aspects] == [("food", 5), ("staff", 5)]
+    assert report.f1 > 0.9
+    assert report.f1_interval[0] <= report.f1 <= report.f1_interval[1]
+    assert report.suspects == []
+    assert report.left_out == 1
+    assert "10 examples, one left out" in str(report)
+
+
+def test_a_mislabelled_example_is_named_first() -> None:
+    wrong = "a very rude waiter"
+    detector = AspectDetector.from_examples({**EXAMPLES, "food": [*EXAMPLES["food"], wrong]})
+    suspect = detector.report().suspects[0]
+    assert (suspect.text, suspect.aspects) == (wrong, ("food",))
+    assert suspect.scores["staff"] > suspect.scores["food"]
+    assert wrong in str(detector.report())
+
+
+def test_confusable_aspects_are_named() -> None:
+    same = {"staff": EXAMPLES["staff"], "service": [f"{text} today" for text in EXAMPLES["staff"]], **EXAMPLES}
+    report = AspectDetector.from_examples(same, threshold=0.05).report()
+    assert {"staff", "service"} in [set(pair.aspects) for pair in report.confusions]
+    assert "Confusable aspects:" in str(report)
+
+
+def test_one_example_is_said_to_be_weak() -> None:
+    report = AspectDetector.from_examples({**EXAMPLES, "parking": ["no parking"], "music": ["loud", "quiet"]}).report()
+    lines = str(report).splitlines()
+    assert "weak: 1 example, cannot be checked" in next(line for line in lines if line.startswith("parking"))
+    assert "weak: 2 examples" in next(line for line in lines if line.startswith("music"))
+
+
+def test_a_report_needs_two_examples() -> None:
+    with pytest.raises(AwattError, match="there is 1 example"):
+        AspectDetector.from_examples({"food": ["pizza"]}).report()
+    only = AspectDetector.from_examples({"food": ["pizza"], "staff": ["waiter"]}).report()
+    assert only.f1_interval == (0.0, 1.0)
+    assert "cannot be checked" in str(only)
+
+
+def test_many_examples_are_left_out_in_groups() -> None:
+    report = AspectDetector.from_examples({"food": [f"pizza {n}" for n in range(250)], "staff": ["waiter"]}).report()
+    assert report.left_out == 13
+    assert "251 examples, 13 at a time left out" in str(report)
+
+
+def test_examples_of_none_are_judged_too() -> None:
+    detector = AspectDetector().fit(
+        [*EXAMPLES["food"], "what a day", "a delicious pizza it was"], [["food"]] * 5 + [[], []]
+    )
+    assert [suspect.text for suspect in detector.report().suspects][:1] == ["a delicious pizza it was"]
+
+
+def test_suggestions_are_uncertain_and_different() -> None:
+    detector = AspectDetector.from_examples(EXAMPLES)
+    texts = [*(f"the tea was lukewarm{'!' * (n % 2)}" for n in range(20)), "the bill", "", "a rude waiter", "we parked"]
+    found = detector.suggest(texts, 3)
+    assert len(found) == 3
+    assert len({suggestion.text for suggestion in found}) == 3
+    assert all(texts[suggestion.index] == suggestion.text for suggestion in found)
+    assert {"", "a rude waiter"}.isdisjoint(suggestion.text for suggestion in found)
+    assert detector.suggest([], 3) == []
+    assert len(detector.suggest(["one", "one"], 5)) == 1
+    with pytest.raises(AwattError, match="at least 1"):
+        detector.suggest(texts, 0)
+
+
+def test_known_scores_give_the_same_suggestions() -> None:
+    from awatt.detector.detector import AspectDetector
+    from awatt.detector.report import make_suggestions
+
+    detector = AspectDetector.from_examples({"food": ["Tasty soup.", "Cold pasta."], "service": ["A rude waiter."]})
+    texts = ["The bread was stale.", "Nobody came to our table.", "We left early.", "Lovely view."]
+    assert make_suggestions(detector, texts, 3, detector.predict_proba(texts)) == make_suggestions(detector, texts, 3)

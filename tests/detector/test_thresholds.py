@@ -1,0 +1,51 @@
+"""Thresholds, the paper's shares and tuning, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from awatt.detector.thresholds import best_threshold, f1, resolve, shares, tune
+
+
+def test_shares_are_a_softmax_of_log_odds() -> None:
+    found = shares(np.array([[0.5, 0.75, 0.5]]))  # odds 1, 3, 1
+    np.testing.assert_allclose(found, [[0.2, 0.6, 0.2]])
+    np.testing.assert_allclose(shares(np.array([[1.0, 0.0]])), [[1, 0]], atol=1e-9)
+    np.testing.assert_allclose(shares(np.zeros((1, 4))), 0.25)
+
+
+def test_thresholds_are_resolved_by_aspect() -> None:
+    np.testing.assert_array_equal(resolve("auto", ["a", "b"], 0.4), [0.4, 0.4])
+    np.testing.assert_array_equal(resolve(1, ["a", "b"], 0.4), [1, 1])
+    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], 0.4), [0.4, 0.5])
+
+
+def test_f1_over_pairs() -> None:
+    truth = np.array([[True, False], [True, True]])
+    assert f1(truth, truth) == 1
+    assert f1(truth, ~truth) == 0
+    assert f1(truth, np.array([[True, True], [False, True]])) == pytest.approx(2 * 2 / (3 + 3))
+    assert f1(np.zeros((2, 2), bool), np.zeros((2, 2), bool)) == 1
+
+
+def test_the_best_threshold_lies_between_the_scores() -> None:
+    scores = np.array([[0.9], [0.8], [0.3], [0.1]])
+    truth = np.array([[True], [True], [False], [False]])
+    assert best_threshold(truth, scores, 0.5) == pytest.approx(0.55)
+    assert best_threshold(~truth & False, scores, 0.4) == 0.4
+    assert best_threshold(np.ones((4, 1), bool), scores, 0.5) == pytest.approx(0.05)
+
+
+def test_equal_scores_are_never_cut_apart() -> None:
+    scores = np.array([[0.7], [0.7], [0.2]])
+    truth = np.array([[True], [False], [False]])
+    assert best_threshold(truth, scores, 0.5) == pytest.approx(0.45)
+
+
+def test_a_rare_aspect_takes_the_common_threshold() -> None:
+    scores = np.array([[0.9, 0.6]] * 5 + [[0.1, 0.2]] * 5)
+    truth = np.array([[True, False]] * 5 + [[False, False]] * 4 + [[False, True]])
+    found = tune(truth, scores, ["often", "rare"], 0.5)
+    assert found["often"] == pytest.approx(0.5)
+    assert found["rare"] == best_threshold(truth, scores, 0.5)

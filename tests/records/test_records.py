@@ -1,0 +1,792 @@
+"""Records in and out: each format, each fault with its place, whole files, bounded reading."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import gzip
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from awatt.errors import AwattError, DataError
+from awatt.records import format_readers as readers
+from awatt.records import formats
+from awatt.records.reader import Record, read_records
+from awatt.records.writer import RecordWriter
+
+TABLES = ["jsonl", "csv", "tsv", "parquet"]
+ALL = [*TABLES, "txt"]
+GZIP = ["", ".gz"]
+LIMIT = csv.field_size_limit()
+
+
+def read(path: Path | str, **options: Any) -> list[Record]:
+    return [record for batch in read_records(path, **options) for record in batch]
+
+
+def read_leniently(path: Path, **options: Any) -> tuple[list[Record], list[DataError]]:
+    faults: list[DataError] = []
+    return read(path, on_error=faults.append, **options), faults
+
+
+def write(path: Path | str, *batches: Sequence[dict[str, Any]], **options: Any) -> None:
+    with RecordWriter(path, **options) as writer:
+        for rows in batches:
+            writer.write(rows)
+
+
+def fault_of(path: Path | str, **options: Any) -> DataError:
+    with pytest.raises(DataError) as caught:
+        read(path, **options)
+    return caught.value
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    def put_file(name: str, content: str | bytes) -> Path:
+        content = content.encode() if isinstance(content, str) else content
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return put_file
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    complaints: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    yield
+    gc.collect(0)
+    assert [str(each.exc_value) for each in complaints] == []
+    assert csv.field_size_limit() == LIMIT
+
+
+# ---- round trips ----
+
+
+@pytest.mark.parametrize("gz", GZIP)
+@pytest.mark.parametrize("kind", TABLES)
+def test_round_trip(tmp_path: Path, kind: str, gz: str) -> None:
+    path = tmp_path / f"reviews.{kind}{gz}"
+    rows = [
+        {"id": "1", "text": 'Good "food",\tbad\nservice', "aspects": ["food", "service"], "note": "naïve 😀"},
+        {"id": "2", "text": "", "aspects": [], "note": "a\r\nb"},
+        {"id": "3", "text": " spaces stay ", "aspects": ["a, b", "c|d;e", "[f]"], "note": "x"},
+    ]
+    write(path, rows)
+    found = read(path, batch_size=2)
+    assert [record.text for record in found] == [row["text"] for row in rows]
+    assert [record.aspects for record in found] == [tuple(row["aspects"]) for row in rows]
+    assert [dict(record.fields) for record in found] == [{"id": row["id"], "note": row["note"]} for row in rows]
+    assert [list(record.fields) for record in found] == [["id", "note"]] * 3
+    # the header is a line, and the first and second rows of a delimited file span two lines each
+    assert [record.line for record in found] == ([2, 4, 6] if kind in ("csv", "tsv") else [1, 2, 3])
+
+
+@pytest.mark.parametrize("gz", GZIP)
+def test_round_trip_of_plain_text(tmp_path: Path, gz: str) -> None:
+    path = tmp_path / f"reviews.txt{gz}"
+    write(path, [{"sentence": "Good food."}, {"sentence": " naïve\u2028😀 "}])
+    assert read(path) == [Record("Good food.", line=1), Record(" naïve\u2028😀 ", line=2)]
+
+
+any_text = st.text(max_size=30) | st.text(alphabet='",;|\t\r\n[]\0\\ aé😀', max_size=20)
+any_row = st.fixed_dictionaries({"text": any_text, "aspects": st.lists(any_text, max_size=4), "note": any_text})
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(any_row, min_size=1, max_size=5))
+def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any]]) -> None:
+    path = tmp_path / f"any.{kind}"
+    write(path, rows, overwrite=True)
+    found = read(path, batch_size=2)
+    assert [(record.text, record.fields["note"]) for record in found] == [(row["text"], row["note"]) for row in rows]
+    names = [dict.fromkeys(filter(None, map(str.strip, row["aspects"]))) for row in rows]
+    assert [record.aspects for record in found] == [tuple(each) for each in names]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(any_text.filter(lambda text: text.strip() and not {"\r", "\n"} & set(text))))
+def test_any_line_of_plain_text_comes_back(tmp_path: Path, texts: list[str]) -> None:
+    path = tmp_path / "any.txt"
+    write(path, [{"text": text} for text in texts], overwrite=True)
+    assert [record.text for record in read(path)] == [text.removeprefix("\ufeff") for text in texts[:1]] + texts[1:]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_columns_by_other_names(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    write(path, [{"review": "good", "labels": ["a"], "text": "other"}])
+    [record] = read(path, text_column="review", aspects_column="labels")
+    assert record == Record("good", ("a",), {"text": "other"}, record.line)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_file_without_aspects_is_unlabelled(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    write(path, [{"text": "good"}])
+    assert [record.aspects for record in read(path)] == [()]
+
+
+# ---- aspects ----
+
+
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        ("", ()),
+        ("food", ("food",)),
+        (" food | service;; food ", ("food", "service")),
+        ("food, drinks|price", ("food, drinks", "price")),
+        ('["food", " service ", "", "food"]', ("food", "service")),
+        ("[]", ()),
+        ("[food] quality", ("[food] quality",)),
+    ],
+)
+def test_aspects_in_a_cell(put: Any, cell: str, names: tuple[str, ...]) -> None:
+    quoted = cell.replace('"', '""')
+    assert read(put("x.csv", f'text,aspects\ngood,"{quoted}"\n'))[0].aspects == names
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("null", ()),
+        ("NaN", ()),
+        ('[" a ", "", null, "b", "a"]', ("a", "b")),
+        ('"a|b"', ("a", "b")),
+    ],
+)
+def test_aspects_in_json(put: Any, value: str, names: tuple[str, ...]) -> None:
+    assert read(put("x.jsonl", f'{{"text": "good", "aspects": {value}}}\n'))[0].aspects == names
+
+
+def test_a_separator_of_ones_own_is_taken_whole(put: Any) -> None:
+    path = put("x.tsv", "text\taspects\ngood\tcustomer service, a|b\n")
+    assert read(path, separator=", ")[0].aspects == ("customer service", "a|b")
+    with pytest.raises(AwattError, match="separator of aspects is empty"):
+        read_records(path, separator="")
+
+
+def test_aspects_of_parquet_strings_and_nulls(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = {"text": ["a", "b", "c"], "aspects": ["x;y", None, '["z"]']}
+    pyarrow.parquet.write_table(pyarrow.table(table), path)
+    assert [record.aspects for record in read(path)] == [("x", "y"), (), ("z",)]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("5", "found 5, but a list of names is needed"),
+        ('["a", 5]', "found 5 in the list, but each name must be text"),
+        ("\"['a', 'b']\"", "which is not a JSON list. Write"),
+        ('{"a": 1}', "found {'a': 1}, but a list"),
+    ],
+)
+def test_aspects_that_do_not_fit(put: Any, value: str, message: str) -> None:
+    fault = fault_of(put("x.jsonl", f'{{"text": "b"}}\n{{"text": "b", "aspects": {value}}}\n'))
+    assert message in str(fault)
+    assert (fault.line, fault.column) == (2, "aspects")
+
+
+# ---- lines ----
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends(put: Any, end: str, last: bool) -> None:
+    tail = end if last else ""
+    assert read(put("x.txt", f"a{end}{end}b{tail}")) == [Record("a", line=1), Record("b", line=3)]
+    path = put("x.jsonl", f'{{"text": "a"}}{end}  {end}{{"text": "b"}}{tail}')
+    assert read(path) == [Record("a", line=1), Record("b", line=3)]
+    assert read(put("x.csv", f"text{end}a{end}{end}b{tail}")) == [Record("a", line=2), Record("b", line=4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("x.txt", "é\n"), ("x.jsonl", '{"text": "é"}\n'), ("x.csv", '"text"\né\n')]
+)
+def test_a_byte_order_mark_is_not_text(put: Any, name: str, content: str) -> None:
+    assert [record.text for record in read(put(name, b"\xef\xbb\xbf" + content.encode()))] == ["é"]
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.jsonl", "x.txt.gz", "x.jsonl.gz"])
+def test_empty_files_give_nothing(put: Any, name: str) -> None:
+    assert read(put(name, "")) == []
+    assert read(put(name, "\n \n")) == []
+
+
+def test_a_header_alone_gives_nothing(put: Any) -> None:
+    assert read(put("x.csv", "text,aspects\n")) == []
+
+
+def test_long_cells_and_the_limit_of_csv(put: Any) -> None:
+    long = "x" * 300_000
+    path = put("x.csv", f"text\n{long}\nb\n")
+    first = read_records(path, batch_size=1)
+    second: Any = read_records(path, batch_size=1)
+    assert next(first)[0].text == next(second)[0].text == long
+    assert [len(batch) for batch in first] == [1]  # the first to end must not take the limit from the second
+    assert csv.field_size_limit() > LIMIT
+    second.close()
+    assert csv.field_size_limit() == LIMIT
+
+
+def test_nul_is_text_like_any_other(put: Any) -> None:
+    assert [record.text for record in read(put("x.txt", "a\0b\n"))] == ["a\0b"]
+    assert [record.text for record in read(put("x.csv", "text\na\0b\n"))] == ["a\0b"]
+    assert "Invalid control character" in str(fault_of(put("x.jsonl", '{"text": "a\0b"}\n')))
+
+
+def test_escapes_and_nan_in_json(put: Any) -> None:
+    [record] = read(put("x.jsonl", '{"text": "\\ud83d\\ude00\\u0000", "score": NaN}\n'))
+    assert record.text == "😀\0"
+
+
+# ---- faults ----
+
+FAULTS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
+    "no text column": ("x.csv", "a,b\n1,2\n", 1, "text", r"columns are: 'a', 'b'\. .* --text-column"),
+    "no text key": (
+        "x.jsonl",
+        '{"text": "a"}\n\n{"b": 1}\n',
+        3,
+        "text",
+        "columns are: 'b'. .* --text-column",
+    ),
+    "null text": ("x.jsonl", '{"text": null}\n', 1, "text", "found null, but text is needed"),
+    "number as text": ("x.jsonl", '{"text": 5.5}\n', 1, "text", "found 5.5, but text is needed"),
+    "broken JSON": (
+        "x.jsonl",
+        '{"text": "a"}\n{"text": \n',
+        2,
+        None,
+        r"broken JSON at character \d+ .*'{\"text\":'",
+    ),
+    "an array": (
+        "x.jsonl",
+        '[{"text": "a"}]\n',
+        1,
+        None,
+        "not an object such as .* Each line must be one JSON",
+    ),
+    "deep JSON": ("x.jsonl", '{"text": ' + "[" * 200_000, 1, None, "recursion"),
+    "long number": ("x.jsonl", '{"text": ' + "1" * 5000 + "}", 1, None, "digits"),
+    "half a character": ("x.jsonl", '{"text": "a", "b": "\\ud83d"}\n', 1, None, "lone surrogate"),
+    "few cells": (
+        "x.csv",
+        "text,b\n1,2\n3\n",
+        3,
+        None,
+        r"found 1 cells, but the header names 2 columns: '3'",
+    ),
+    "many cells": (
+        "x.tsv",
+        "text\tb\n1\t2\t3\n",
+        2,
+        None,
+        r"found 3 cells, .* 2 columns.* '\\t' in double quotes",
+    ),
+    "open quote": ("x.csv", 'text,b\n1,2\n"3,4\n5,6\n', 3, None, "unexpected end of data.* must end with"),
+    "stray quote": ("x.csv", 'text,b\n"3"x,4\n', 2, None, "expected after .* written twice"),
+    "same names": ("x.csv", "text,b,b\n1,2,3\n", 1, "b", "more than once"),
+    "empty table": ("x.csv", "", 1, None, "empty, but its first line must name the columns"),
+    "blank table": ("x.tsv.gz", "\n\n", 1, None, "empty, but its first line must name the columns"),
+    "not UTF-8": ("x.txt", "naïve\nnaïve é".encode() + b" caf\xe9\n", 2, None, "byte 14 of the line is 0xe9"),
+    "not UTF-8 JSON": ("x.jsonl", b'{"text": "\xff"}\n', 1, None, "byte 11 of the line is 0xff, .* as UTF-8"),
+    "not UTF-8 cell": ("x.csv", b'text\n"a\nb\x80"\n', 3, None, "byte 2 of the line is 0x80"),
+    "UTF-16": ("x.csv", "text\na\n".encode("utf-16"), 1, None, "not UTF-8. Save the file as UTF-8"),
+    "not Parquet": ("x.parquet", "text\nhello hello hello\n", 1, None, "broken or not Parquet"),
+    "empty Parquet": ("x.parquet", "", 1, None, "broken or not Parquet"),
+    "not Parquet within gzip": ("x.parquet.gz", "text\nhello\n", 1, None, "broken or not Parquet"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_fault_with_its_place(put: Any, case: str) -> None:
+    name, content, line, column, message = FAULTS[case]
+    path = put(name, content)
+    fault = fault_of(path)
+    assert (fault.file, fault.line, fault.column) == (str(path), line, column)
+    place = f"{path}, line {line}" + (f", column '{column}'" if column else "")
+    assert str(fault).startswith(f"{place}: ")
+    with pytest.raises(DataError, match=message):
+        raise fault
+    assert len(str(fault)) < 400 + len(str(path))
+    assert "\n" not in str(fault)
+
+
+LENIENT = {
+    "x.jsonl": ('{"text": "a"}\n[]\n{"text": 1}\n{"b": 1}\n{\n\n{"text": "z"}\n', [2, 3, 4, 5], 7),
+    "x.csv": ('text,b\na,1\nb\n"c"d,1\n"\n\n",1,2\nz,1\n', [3, 4, 5], 8),
+    "x.txt": (b"a\n\xff\nz\n", [2], 3),
+    "y.csv": (b'text,b\na,1\n"\xff\n",\xfe\n\xffx\nz,1\n', [4, 5], 6),
+}
+
+
+@pytest.mark.parametrize("name", LENIENT)
+def test_faulty_rows_are_reported_once_and_skipped(put: Any, name: str) -> None:
+    content, bad, last = LENIENT[name]
+    found, faults = read_leniently(put(name, content), batch_size=1)
+    assert [fault.line for fault in faults] == bad
+    assert [record.text for record in found] == ["a", "z"]
+    assert found[-1].line == last
+
+
+def test_an_open_quote_is_reported_and_the_rows_before_it_kept(put: Any) -> None:
+    found, faults = read_leniently(put("x.csv", 'text\na\n"b\nc\n'))
+    assert ([record.text for record in found], [fault.line for fault in faults]) == (["a"], [3])
+
+
+@pytest.mark.parametrize("name", ["no text column", "same names", "empty table", "UTF-16", "not Parquet"])
+def test_faults_of_the_whole_file_raise_even_when_lenient(put: Any, name: str) -> None:
+    path = put(*FAULTS[name][:2])
+    with pytest.raises(DataError):
+        read_leniently(path)
+
+
+@pytest.mark.parametrize("header", [b"te\xff,b\n", b'"te"x,b\n'])
+def test_the_row_after_a_faulty_header_is_not_taken_for_it(put: Any, header: bytes) -> None:
+    with pytest.raises(DataError, match="line 1: "):
+        read_leniently(put("x.csv", header + b"text,b\na,1\n"))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_broken_gzip(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"x.{kind}.gz"
+    write(path, [{"text": os.urandom(20).hex()} for _ in range(3000)])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "gzip data is cut short or broken" in str(fault_of(path))
+    path.write_bytes(whole[:10] + b"\xff" + whole[11:])  # a kind of block that does not exist
+    assert "gzip data is cut short or broken" in str(fault_of(path))
+    path.write_bytes(whole[:-8] + b"\xff" * 8)  # the wrong checksum
+    assert "gzip data is cut short or broken" in str(fault_of(path))
+    path.write_text("text\nhello\n")
+    assert "take '.gz' off its name" in str(fault_of(path))
+
+
+def test_the_place_where_gzip_is_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt.gz"
+    path.write_bytes(gzip.compress(b"a\nb\n")[:-8])  # all of the data, but not its checksum
+    batches = read_records(path, batch_size=2)
+    assert len(next(batches)) == 2
+    with pytest.raises(DataError, match=r"x\.txt\.gz, line 3: the gzip data"):
+        next(batches)
+
+
+def test_paths_that_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"none\.csv: there is no such file"):
+        read_records(tmp_path / "none.csv")  # says so at once, not at the first batch
+    with pytest.raises(DataError, match="this is a folder"):
+        read_records(tmp_path)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "x.txt").write_text("a")
+    monkeypatch.setattr(readers, "open", refuse, raising=False)
+    assert "cannot be read (Permission denied)" in str(fault_of(tmp_path / "x.txt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "hint"),
+    [
+        ("x.json", "the suffix '.json'", "jq -c"),
+        ("x.XLSX", "the suffix '.xlsx'", "Save the sheet as CSV"),
+        ("x.gz", "the suffix ''", ".jsonl, .csv, .tsv, .parquet, .txt, or one of them with .gz"),
+        ("csv", "the suffix ''", ".jsonl, .csv"),
+    ],
+)
+def test_unknown_suffix(put: Any, tmp_path: Path, name: str, found: str, hint: str) -> None:
+    path = tmp_path / name
+    path.write_text("")
+    for use in (read_records, RecordWriter):
+        with pytest.raises(DataError) as caught:
+            use(path)
+        assert found in str(caught.value)
+        assert hint in str(caught.value)
+
+
+def test_format_goes_before_the_suffix(put: Any) -> None:
+    assert read(put("X.CSV", "text\na\n"))[0].text == "a"
+    assert read(put("x.dat", "text\na\n"), format="tsv")[0].text == "a"
+    assert read(put("x.dat.gz", "text\na\n"), format="csv")[0].text == "a"
+    with pytest.raises(DataError, match="the format 'xml' is not known"):
+        read_records(put("x.csv", ""), format="xml")
+
+
+def test_batch_size_must_be_positive(put: Any) -> None:
+    with pytest.raises(AwattError, match="batch size is 0"):
+        read_records(put("x.txt", ""), batch_size=0)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pyarrow.array(["a", None]), "line 2, column 'text': found null"),
+        (pyarrow.array([1, 2]), "line 1, column 'text': found 1"),
+        (pyarrow.array([b"a", b"b"]), "line 1, column 'text': found b'a'"),
+        (pyarrow.array([b"a", b"\xff"]).view(pyarrow.string()), "broken or not Parquet .*utf-8"),
+    ],
+)
+def test_text_of_parquet_that_is_none(tmp_path: Path, column: Any, message: str) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"text": column}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / "x.parquet")
+
+
+def test_columns_of_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), path)
+    assert "column 'text': no such column; the columns are: 'a'" in str(fault_of(path))
+    twice = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
+    pyarrow.parquet.write_table(twice, path)
+    assert "column 'text': this column name comes more than once" in str(fault_of(path))
+    coded = pyarrow.array(["a", "a"]).dictionary_encode()
+    pyarrow.parquet.write_table(pyarrow.table({"text": coded, "n": [1, None]}), path)
+    assert read(path) == [Record("a", (), {"n": 1}, 1), Record("a", (), {"n": None}, 2)]
+
+
+# ---- bounded reading ----
+
+
+class Endless(io.RawIOBase):
+    """A stream that never ends: a header once, then the same line again and again."""
+
+    def __init__(self, header: bytes, line: bytes) -> None:
+        self.block, self.header, self.given = line * 100, header, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = (self.header if self.given == 0 and self.header else self.block)[: len(buffer)]
+        buffer[: len(block)] = block
+        self.given += len(block)
+        return len(block)
+
+
+@pytest.mark.parametrize(
+    ("kind", "header", "line"),
+    [
+        ("jsonl", b"", b'{"text": "abc", "aspects": ["x"]}\n'),
+        ("csv", b"text,aspects\n", b"abc,x\n"),
+        ("txt", b"", b"abc\n"),
+    ],
+)
+def test_reading_goes_no_further_than_asked(
+    monkeypatch: pytest.MonkeyPatch, kind: str, header: bytes, line: bytes
+) -> None:
+    endless = Endless(header, line)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(endless)))
+    batches = read_records("-", format=kind, batch_size=10)
+    assert endless.given == 0
+    assert len(next(batches)) == 10
+    after_one = endless.given
+    assert after_one < 50_000
+    for _ in range(20):
+        assert len(next(batches)) == 10
+    assert endless.given < after_one + 50_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [("txt", "over 1,000 characters"), ("csv", "field larger than field limit")]
+)
+def test_what_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
+    for module in (readers, formats):
+        monkeypatch.setattr(module, "LONGEST_LINE", 1000)
+    csv.field_size_limit(1000)
+    endless = Endless(b"", b"xxx") if kind == "txt" else Endless(b'text\n"', b"xxx\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(endless)))
+    try:
+        with pytest.raises(DataError, match=rf"stdin, line \d: .*{message}"):
+            next(read_records("-", format=kind))
+    finally:
+        csv.field_size_limit(LIMIT)
+    assert endless.given < 50_000
+
+
+def test_parquet_is_read_a_row_group_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = pyarrow.table({"text": [os.urandom(500).hex() for _ in range(300)]})
+    pyarrow.parquet.write_table(table, path, row_group_size=100)
+    content = bytearray(path.read_bytes())
+    middle = pyarrow.parquet.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset
+    content[middle : middle + 2000] = b"\xff" * 2000  # whoever reads the second group meets this
+    path.write_bytes(content)
+    batches = read_records(path, batch_size=100)
+    assert len(next(batches)) == 100
+    with pytest.raises(DataError, match="line 101: broken or not Parquet"):
+        next(batches)
+
+
+# ---- stdin and stdout ----
+
+
+@pytest.mark.parametrize("gz", GZIP)
+@pytest.mark.parametrize("kind", ALL)
+def test_standard_streams(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], kind: str, gz: str
+) -> None:
+    rows = [{"text": "café"}, {"text": "b"}]
+    write("-", rows, format=kind + gz)
+    out = capfdbinary.readouterr().out
+    reading, writing = os.pipe()  # a true pipe, which cannot seek
+    os.write(writing, out)
+    os.close(writing)
+    with open(reading, "rb") as stream:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+        assert [record.text for record in read("-", format=kind + gz)] == ["café", "b"]
+        assert not stream.closed
+
+
+def test_stdin_is_jsonl_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "a"}\n{"text": 1}\n')))
+    with pytest.raises(DataError, match=r"^stdin, line 2, column 'text': found 1"):
+        read("-")
+
+
+def test_files_need_no_standard_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # as in a daemon; a notebook's have no bytes
+    monkeypatch.setattr(sys, "stdout", None)
+    write(tmp_path / "x.csv", [{"text": "a"}])
+    assert read(tmp_path / "x.csv")[0].text == "a"
+
+
+# ---- whole files ----
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    write(path, [{"text": "old"}])
+    before = path.read_bytes()
+
+    def write_and_stop() -> None:
+        with RecordWriter(path, overwrite=True) as writer:
+            writer.write([{"text": "new"}] * 20_000)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_and_stop()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_file_appears_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with RecordWriter(path) as writer:
+        writer.write([{"text": "a"}])
+        writer.write([])
+        assert not path.exists()
+    assert path.read_text() == '{"text": "a"}\n'
+    assert list(tmp_path.iterdir()) == [path]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode  # as open to others as any new file
+
+
+def test_a_file_can_be_rewritten_from_itself(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    write(path, [{"text": str(number)} for number in range(5000)])
+    with RecordWriter(path, overwrite=True) as writer:
+        for batch in read_records(path, batch_size=100):
+            writer.write([{"text": record.text, "line": record.line} for record in batch])
+    assert [record.fields["line"] for record in read(path)] == [str(line) for line in range(2, 5002)]
+
+
+def test_no_overwrite_unless_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("old")
+    with pytest.raises(AwattError, match=r"x\.jsonl: the file exists\. Use --overwrite"):
+        RecordWriter(path)
+    write(path, [{"text": "new"}], overwrite=True)
+    assert read(path)[0].text == "new"
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(AwattError, match=r"there is no folder '.*/none'\. Create it"):
+        RecordWriter(tmp_path / "none" / "x.csv")
+    (tmp_path / "x.csv").mkdir()
+    with pytest.raises(AwattError, match="not a plain file"):
+        RecordWriter(tmp_path / "x.csv", overwrite=True)
+    with pytest.raises(AwattError, match="not a plain file"):
+        RecordWriter("/dev/null", overwrite=True, format="csv")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "x.txt"
+    link.symlink_to(tmp_path / "folder" / "true.txt")
+    write(link, [{"text": "a"}])
+    assert link.is_symlink()
+    assert (tmp_path / "folder" / "true.txt").read_text() == "a\n"
+
+
+@pytest.mark.parametrize("gz", GZIP)
+@pytest.mark.parametrize("kind", ALL)
+def test_full_disk(tmp_path: Path, kind: str, gz: str) -> None:
+    path = tmp_path / f"x.{kind}{gz}"
+    rows = [{"text": os.urandom(50).hex()} for _ in range(20_000)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))  # a file cannot grow beyond: as on a full disk
+    try:
+        with pytest.raises(AwattError, match=r"cannot be written \(File too large\)\. Free some space"):
+            write(path, rows)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_of_stdout_that_left_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb", buffering=0) as stream:
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=stream))
+        with pytest.raises(BrokenPipeError):
+            write("-", [{"text": "a"}])
+
+
+@pytest.mark.parametrize("kind", ["jsonl.gz", "csv.gz", "parquet.gz", "parquet"])
+def test_same_rows_same_bytes(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, now in (("a", 1e9), ("b", 2e9)):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        write(tmp_path / f"{name}.{kind}", [{"text": "good", "aspects": ["x"]}])
+    assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+# ---- what is written ----
+
+MIXED = {
+    "text": "a\rb",
+    "aspects": ["x", "y"],
+    "scores": {"x": 0.5, "y": float("nan")},
+    "day": date(2020, 1, 2),
+    "price": Decimal("1.50"),
+    "none": None,
+    "some": [1, 2],
+}
+
+
+def test_jsonl_as_written(tmp_path: Path) -> None:
+    write(tmp_path / "x.jsonl", [MIXED, {"other": "é"}])
+    assert (tmp_path / "x.jsonl").read_text() == (
+        '{"text": "a\\rb", "aspects": ["x", "y"], "scores": {"x": 0.5, "y": null}, "day": "2020-01-02", '
+        '"price": "1.50", "none": null, "some": [1, 2]}\n{"other": "é"}\n'
+    )
+
+
+def test_csv_as_written(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", [MIXED, {"text": 'say "b"', "aspects": ["x|y", "z"]}])
+    assert (tmp_path / "x.csv").read_bytes().decode() == (
+        "text,aspects,scores,day,price,none,some\n"
+        '"a\rb",x|y,"{""x"": 0.5, ""y"": null}",2020-01-02,1.50,,"[1, 2]"\n'
+        '"say ""b""","[""x|y"", ""z""]",,,,,\n'
+    )
+
+
+def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.records.writer.ROW_GROUP", 2)
+    first: dict[str, Any] = {"text": "a", "aspects": [], "scores": {"x": 1.0}, "note": None}
+    later = {"text": "b", "aspects": ["x"], "scores": {"x": 2}, "note": "late"}
+    with RecordWriter(tmp_path / "x.parquet") as writer:
+        for row in (first, first, later, {"text": "c"}, later):
+            writer.write([row])
+    file = pyarrow.parquet.ParquetFile(tmp_path / "x.parquet")
+    assert file.num_row_groups == 3
+    assert file.schema_arrow.field("aspects").type == pyarrow.list_(pyarrow.string())
+    assert file.schema_arrow.field("note").type == pyarrow.string()
+    rest = {"aspects": None, "scores": None, "note": None}
+    assert file.read().to_pylist() == [first, first, later, {"text": "c", **rest}, later]
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        ({"text": 5}, "column 'text' do not fit together"),
+        ({"count": 0.5}, r"column 'count' do not fit together \(double after int64\)"),
+        (
+            {"scores": {"x": 1.0, "y": 1.0}},
+            "column 'scores' do not fit .*y: double.* after struct<x: double>",
+        ),
+        ({"aspects": [1]}, "column 'aspects' do not fit together"),
+        ({"extra": 1}, "found the column 'extra', but the first rows have 'text', .* Write .jsonl"),
+    ],
+)
+def test_parquet_rows_that_do_not_fit_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setattr("awatt.records.writer.ROW_GROUP", 1)
+    first = {"text": "a", "count": 1, "scores": {"x": 1.0}, "aspects": ["x"]}
+    with pytest.raises(AwattError, match=message):
+        write(tmp_path / "x.parquet", [first], [first | later])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "batches", "message"),
+    [
+        ("csv", [[{"text": "a"}], [{"text": "a", "extra": 1}]], "found the column 'extra'"),
+        ("csv", [[{"text": b"a"}]], "found b'a', which this format cannot hold"),
+        ("jsonl", [[{"text": {"deep": b"a"}}]], "found b'a', which this format cannot hold"),
+        ("jsonl", [[{"text": "a\ud83d"}]], r"half a character .* at the end of .*a\\ud83d'"),
+        ("csv", [[{"text": "a\ud83d"}]], "half a character"),
+        ("parquet", [[{"text": "a\ud83d"}]], "half a character"),
+        ("parquet", [[{"text": "a", "empty": {}}]], "Parquet cannot hold these rows"),
+        ("parquet", [[{"text": "a"}, {"text": 1}]], "column 'text' do not fit together"),
+        ("txt", [[{"text": "a", "b": "c"}]], "one column of text without line breaks"),
+        ("txt", [[{"text": "a\nb"}]], "one column of text without line breaks"),
+        ("txt", [[{"text": 1}]], "one column of text without line breaks"),
+        ("txt", [[{}]], "one column of text without line breaks"),
+    ],
+)
+def test_rows_that_the_format_cannot_hold(tmp_path: Path, kind: str, batches: Any, message: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    with pytest.raises(AwattError, match=message) as caught:
+        write(path, *batches)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_no_rows_give_a_file_all_the_same(tmp_path: Path, kind: str) -> None:
+    write(tmp_path / f"x.{kind}", [])
+    assert (tmp_path / f"x.{kind}").exists()
+    if kind == "parquet":
+        assert pyarrow.parquet.read_table(tmp_path / "x.parquet").num_rows == 0
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_columns_of_parquet_survive_in_text_formats(tmp_path: Path, kind: str) -> None:
+    table = {"text": ["a"], "at": [date(2020, 1, 2)], "score": [float("nan")], "tags": [["x", "y"]]}
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "x.parquet")
+    [record] = read(tmp_path / "x.parquet")
+    write(tmp_path / f"y.{kind}", [{"text": record.text, **record.fields}])
+    fields = read(tmp_path / f"y.{kind}")[0].fields
+    assert fields["at"] == "2020-01-02"
+    assert fields["tags"] == (["x", "y"] if kind == "jsonl" else "x|y")
+
+
+def test_import_is_light() -> None:
+    code = "import sys, json, awatt.records.reader; print(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pyarrow", "numpy"} & set(json.loads(run.stdout))

@@ -1,0 +1,629 @@
+"""Training: it learns, stops and keeps the best; killed anywhere and resumed, it ends with the very same bytes."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+import awatt
+from awatt.data.corpus import load_corpus
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
+from awatt.errors import AwattError
+from awatt.research.evaluation import measure, replace_threshold, score_episodes
+from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
+from awatt.research.system import System, SystemConfig
+from awatt.research.training import pick_device, train
+from awatt.thresholds.kinds import THRESHOLDS
+
+torch.set_num_threads(1)
+
+SHAPE = EpisodeShape(n_way=3, n_shot=2, n_query=2)
+SHORT = TrainingConfig(
+    learning_rate=1e-2,
+    joint_learning_rate=1e-2,
+    episodes_an_epoch=6,
+    validation_episodes=12,
+    patience=2,
+    max_epochs=2,
+    episodes_a_step=4,
+)
+MODEL_FILES = {"config.json", "model.safetensors", "tokenizer.json", "README.md"}
+
+
+@pytest.fixture(scope="module")
+def data(toy_data: Path) -> Path:
+    return toy_data
+
+
+def configure(
+    data: Path, threshold: str = "static", schedule: TrainingConfig = SHORT, seed: int = 5, method: str = "proto-awatt"
+) -> RunConfig:
+    names = {"method": method, "encoder": "glove-cnn", "threshold": threshold, "n_way": SHAPE.n_way}
+    settings = {"encoder": {"hidden": 8, "vectors": str(data / "glove.txt")}}
+    return RunConfig(SystemConfig.from_mapping(names | {"settings": settings}), SHAPE, schedule, seed)
+
+
+def log_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+
+
+def outcome(run: Path) -> dict[str, Any]:
+    """Everything that a run leaves, but for the time it took."""
+    found: dict[str, Any] = {path.name: path.read_bytes() for path in run.iterdir()}
+    found["log.jsonl"] = [
+        {name: value for name, value in entry.items() if not name.endswith("seconds")} for entry in log_of(run)
+    ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def reference(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """What an uninterrupted run leaves, once for each threshold."""
+    known: dict[str, dict[str, Any]] = {}
+
+    def get(threshold: str) -> dict[str, Any]:
+        if threshold not in known:
+            run = tmp_path_factory.mktemp("reference") / "run"
+            train(configure(data, threshold), data, run, device="cpu")
+            known[threshold] = outcome(run)
+        return known[threshold]
+
+    return get
+
+
+class Killed(BaseException):
+    """As a kill: no ``except Exception`` holds it back."""
+
+
+# ---- what a run does and leaves
+
+
+def test_it_learns(data: Path, tmp_path: Path) -> None:
+    schedule = replace(SHORT, episodes_an_epoch=200, validation_episodes=60, max_epochs=4)
+    config = configure(data, schedule=schedule)
+    torch.manual_seed(config.seed)
+    fresh = System.create(config.system, load_corpus(data, "test").sentences)
+    trained = train(config, data, tmp_path / "run", device="cpu")
+    before, after = (
+        measure(system, score_episodes(system, load_corpus(data, "test"), SHAPE, 100, 7)) for system in (fresh, trained)
+    )
+    # Of aspects that were never seen.
+    assert before["auc"] < 0.8
+    assert after["auc"] > 0.9
+    assert after["argmax_f1"] > before["argmax_f1"] + 0.15
+    losses = [entry["loss"] for entry in log_of(tmp_path / "run")]
+    assert losses[-1] < losses[0] / 2
+
+
+def test_a_run_leaves_its_model_its_log_and_its_settings(data: Path, tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = []
+    config = configure(data, "policy")
+    train(config, data, tmp_path / "run", device="cpu", on_epoch=entries.append)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == MODEL_FILES | {"run.json", "log.jsonl"}
+    log = log_of(tmp_path / "run")
+    assert log == entries
+    assert [(entry["stage"], entry["epoch"]) for entry in log] == [
+        ("model", 1),
+        ("model", 2),
+        ("threshold", 3),
+        ("threshold", 4),
+    ]
+    for entry in log:
+        assert list(entry) == [
+            *("stage", "epoch", "loss", "val_auc", "val_macro_f1", "val_argmax_f1", "best"),
+            *("train_seconds", "validation_seconds"),
+        ]
+        assert all(math.isfinite(value) for name, value in entry.items() if name != "stage")
+    described = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert described["awatt"] == awatt.__version__
+    assert described["seed"] == 5
+    assert described["data"] == "toy"
+    assert described["provenance"] == {"dataset": "toy", "splits": {"train": {"source": "made"}}}
+    assert described["episode"] == {"n_way": 3, "n_shot": 2, "n_query": 2, "none_rate": 0.0}
+    assert described["training"]["learning_rate"] == 1e-2
+    assert described["settings"]["model"]["e_m"] == 10  # a default, written out
+    assert described["settings"]["encoder"]["window"] == 3
+    card = (tmp_path / "run" / "README.md").read_text("utf-8")
+    for words in ("proto-awatt", "toy (train: made)", "3-way 2-shot", "seed 5", awatt.__version__):
+        assert words in card
+
+
+def test_the_steps_of_an_epoch_are_told(data: Path, tmp_path: Path) -> None:
+    steps: list[Any] = []
+    train(configure(data), data, tmp_path / "run", device="cpu", on_step=steps.append)
+    # Six episodes in steps of four: the last step has two.
+    assert [(step.epoch, step.done, step.total) for step in steps] == [(1, 4, 6), (1, 6, 6), (2, 4, 6), (2, 6, 6)]
+    first = log_of(tmp_path / "run")[0]
+    assert first["loss"] == pytest.approx((steps[0].loss * 4 + steps[1].loss * 2) / 6)
+
+
+def test_every_epoch_of_every_stage_has_episodes_of_its_own(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, int]] = []
+    batch = EpisodeSampler.batch
+
+    def watch(self: EpisodeSampler, first: int, count: int) -> Any:
+        if self.corpus.split == "train":
+            drawn.append((first, count))
+        return batch(self, first, count)
+
+    monkeypatch.setattr(EpisodeSampler, "batch", watch)
+    train(configure(data, "policy"), data, tmp_path / "run", device="cpu")
+    assert drawn[1:] == [(0, 6), (6, 6), (12, 6), (18, 6)]  # after one to try out
+
+
+@pytest.mark.parametrize("method", ["matching", "prototypical"])
+@pytest.mark.parametrize("threshold", ["kernel-regression", "mean-std", "radius"])
+def test_other_methods_and_thresholds_train(data: Path, tmp_path: Path, method: str, threshold: str) -> None:
+    trained = train(configure(data, threshold, method=method), data, tmp_path / "run", device="cpu")
+    assert trained.config.method == method
+    fresh = THRESHOLDS[threshold](trained.config.threshold_settings, 3, 8)
+    settings = [trained.threshold.state_dict(), fresh.state_dict()]
+    assert len({tuple(value.item() for value in state.values()) for state in settings}) == 2  # it was calibrated
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
+    """Let validation find these numbers, one an epoch."""
+
+    def script(numbers: list[float]) -> None:
+        values: Iterator[float] = iter(numbers)
+
+        def found(system: System, batches: object) -> dict[str, float]:
+            value = next(values)
+            return {"auc": value, "macro_f1": value, "argmax_f1": 0.0}
+
+        monkeypatch.setattr("awatt.research.training.measure", found)
+
+    return script
+
+
+def weights_after_each_epoch(config: RunConfig, data: Path, run: Path) -> list[bytes]:
+    found: list[bytes] = []
+    train(
+        config,
+        data,
+        run,
+        device="cpu",
+        on_epoch=lambda entry: found.append((run / "model.safetensors").read_bytes()),
+    )
+    return found
+
+
+def test_it_stops_after_patience_and_keeps_the_best_epoch(
+    data: Path, tmp_path: Path, scripted: Callable[[list[float]], None]
+) -> None:
+    scripted([0.5, 0.7, 0.6, 0.7, 0.65, 0.9])  # an equal number is no better one
+    config = configure(data, schedule=replace(SHORT, patience=3, max_epochs=50))
+    saved = weights_after_each_epoch(config, data, tmp_path / "run")
+    assert [entry["best"] for entry in log_of(tmp_path / "run")] == [True, True, False, False, False]
+    assert saved[0] != saved[1]
+    assert saved[1:] == [saved[1]] * 4
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == saved[1]
+    assert "| best epoch | 2 (model stage) |" in (tmp_path / "run" / "README.md").read_text("utf-8")
+
+
+def test_it_stops_at_the_last_epoch(data: Path, tmp_path: Path, scripted: Callable[[list[float]], None]) -> None:
+    scripted([0.1, 0.2, 0.3, 0.4])
+    train(configure(data, schedule=replace(SHORT, max_epochs=3)), data, tmp_path / "run", device="cpu")
+    assert [entry["best"] for entry in log_of(tmp_path / "run")] == [True] * 3
+
+
+def state_of(content: bytes, part: str) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in safetensors.torch.load(content).items() if name.startswith(part)}
+
+
+def distance(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> float:
+    assert left.keys() == right.keys()
+    assert left
+    return max(float((left[name] - right[name]).abs().max()) for name in left)
+
+
+def test_stage_two_begins_with_the_best_epoch_and_learns_at_its_own_rate(
+    data: Path, tmp_path: Path, scripted: Callable[[list[float]], None]
+) -> None:
+    # Stage one is best in its first epoch; the numbers of stage two are compared among themselves only.
+    scripted([0.9, 0.1, 0.1, 0.5, 0.6, 0.1, 0.1])
+    schedule = replace(SHORT, max_epochs=50, joint_learning_rate=1e-9)
+    saved = weights_after_each_epoch(configure(data, "policy", schedule), data, tmp_path / "run")
+    log = log_of(tmp_path / "run")
+    assert [entry["stage"] for entry in log] == ["model"] * 3 + ["threshold"] * 4
+    assert [entry["best"] for entry in log] == [True, False, False, True, True, False, False]
+    assert saved[0] == saved[1] == saved[2]
+    for part in ("encoder.", "model.", "threshold."):
+        moved = distance(state_of(saved[0], part), state_of(saved[-1], part))
+        assert 0 < moved < 1e-6, part
+
+
+def test_word_tables_learn_at_a_rate_of_their_own(data: Path, tmp_path: Path) -> None:
+    schedule = replace(SHORT, episodes_an_epoch=4, max_epochs=1, learning_rate=1e-2, table_rate=0.25)
+    config = configure(data, schedule=schedule)
+    torch.manual_seed(config.seed)
+    fresh = System.create(config.system, texts_of(data)).state_dict()
+    (saved,) = weights_after_each_epoch(config, data, tmp_path / "run")
+    # Adam's first step moves every number by the learning rate.
+    for part, rate in (("encoder.table.", 0.25e-2), ("encoder.convolution.", 1e-2), ("model.", 1e-2)):
+        before = {name: value for name, value in fresh.items() if name.startswith(part)}
+        assert distance(state_of(saved, part), before) == pytest.approx(rate, rel=0.01), part
+
+
+def texts_of(data: Path) -> list[str]:
+    return [text for split in ("train", "val", "test") for text in load_corpus(data, split).sentences]
+
+
+def test_stage_one_leaves_the_policy_alone_and_stage_two_moves_both(data: Path, tmp_path: Path) -> None:
+    config = configure(data, "policy")
+    torch.manual_seed(config.seed)
+    fresh = System.create(config.system, texts_of(data)).state_dict()
+    saved = weights_after_each_epoch(config, data, tmp_path / "run")
+    policy = {name: value for name, value in fresh.items() if name.startswith("threshold.")}
+    assert distance(state_of(saved[1], "threshold."), policy) == 0
+    for part in ("encoder.", "model.", "threshold."):
+        assert distance(state_of(saved[1], part), state_of(saved[2], part)) > 1e-3
+
+
+def test_acceptance_learns_alone_and_at_the_full_rate(data: Path, tmp_path: Path) -> None:
+    saved = weights_after_each_epoch(configure(data, "acceptance"), data, tmp_path / "run")
+    for part in ("encoder.", "model."):
+        assert distance(state_of(saved[1], part), state_of(saved[2], part)) == 0
+    # Two steps of Adam move a number by up to twice the learning rate.
+    moved = distance(state_of(saved[1], "threshold.network."), state_of(saved[2], "threshold.network."))
+    assert moved > SHORT.learning_rate
+
+
+def test_acceptance_meets_episodes_of_all_shapes_in_turn(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[EpisodeShape, int, int]] = []
+    batch = EpisodeSampler.batch
+
+    def watch(self: EpisodeSampler, first: int, count: int) -> Any:
+        if self.corpus.split == "train":
+            drawn.append((self.shape, first, count))
+        return batch(self, first, count)
+
+    monkeypatch.setattr(EpisodeSampler, "batch", watch)
+    config = configure(data, "acceptance")
+    train(config, data, tmp_path / "run", device="cpu")
+    corpus = load_corpus(data, "train")
+    wanted = System.create(config.system, []).threshold.shapes(SHAPE)
+    shapes = [SHAPE, *(shape for shape in servable(corpus, wanted) if shape != SHAPE)]
+    assert {shape.n_way for shape in shapes} >= {1, 2, 3, 5}
+    assert max(shape.n_way for shape in wanted) > len(corpus.aspects)  # some are left out
+    assert {shape.none_rate for shape in shapes} == {0.0, 0.3, 0.5}
+    # After two to try out: two epochs of the run's own shape, then two steps an epoch, each with the next shape.
+    assert [entry[1:] for entry in drawn[2:]] == [(0, 6), (6, 6), (12, 4), (16, 2), (18, 4), (22, 2)]
+    assert [entry[0] for entry in drawn[2:]] == [SHAPE, SHAPE, *(shapes[step % len(shapes)] for step in (4, 5, 6, 7))]
+
+
+def test_acceptance_does_better_than_static_where_sentences_have_no_aspect(data: Path, tmp_path: Path) -> None:
+    schedule = replace(SHORT, episodes_an_epoch=200, validation_episodes=60, max_epochs=4)
+    trained = train(configure(data, "acceptance", schedule), data, tmp_path / "run", device="cpu")
+    shape = replace(SHAPE, none_rate=0.5)
+    found = {}
+    for threshold in ("acceptance", "static"):
+        replace_threshold(trained, threshold, data, shape, 5)
+        batches = score_episodes(trained, load_corpus(data, "test"), shape, 100, 7)
+        found[threshold] = measure(trained, batches)
+    new, old = found["acceptance"], found["static"]
+    assert new["macro_f1"] > old["macro_f1"] + 0.1
+    assert new["none_auroc"] > old["none_auroc"] + 0.1
+    assert new["false_aspects_per_100"] < old["false_aspects_per_100"] / 2
+
+
+# ---- randomness
+
+
+@pytest.mark.parametrize("threshold", ["static", "policy", "acceptance"])
+def test_the_same_seed_gives_the_same_run_and_another_one_another(
+    data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str
+) -> None:
+    torch.manual_seed(12345)  # what went on before does not matter
+    np.random.seed(1)  # noqa: NPY002
+    train(configure(data, threshold), data, tmp_path / "same", device="cpu")
+    assert outcome(tmp_path / "same") == reference(threshold)
+    train(configure(data, threshold, seed=6), data, tmp_path / "other", device="cpu")
+    other = outcome(tmp_path / "other")
+    assert other["model.safetensors"] != reference(threshold)["model.safetensors"]
+    pairs = zip(other["log.jsonl"], reference(threshold)["log.jsonl"], strict=False)
+    assert all(one["loss"] != two["loss"] for one, two in pairs)
+
+
+def test_a_large_seed_overflows_in_torch(data: Path, tmp_path: Path) -> None:
+    train(configure(data, seed=2**64 - 1, schedule=replace(SHORT, max_epochs=1)), data, tmp_path / "run", device="cpu")
+    for seed in (2**64, -1):
+        with pytest.raises(AwattError, match=rf"the seed is {seed}, needs a whole number from 0 to 2\*\*64 - 1"):
+            configure(data, seed=seed)
+
+
+# ---- killed and resumed
+
+
+@pytest.mark.parametrize("threshold", ["static", "policy", "acceptance"])
+def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reference: Callable[[str], dict[str, Any]],
+    threshold: str,
+) -> None:
+    config, expected = configure(data, threshold), reference(threshold)
+    left = 0  # so many writes, then the process is dead: nothing is written and nothing tidied any more
+
+    def mortal(really: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*arguments: Any) -> None:
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            really(*arguments)
+
+        return write
+
+    really_unlink = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix != ".part":
+            mortal(really_unlink)(path)
+        elif left:
+            really_unlink(path, missing_ok)
+
+    monkeypatch.setattr(os, "replace", mortal(os.replace))
+    monkeypatch.setattr(RunFolder, "append", mortal(RunFolder.append))
+    monkeypatch.setattr(Path, "unlink", unlink)
+    for kill in range(1000):
+        run, left = tmp_path / str(kill), kill
+        try:
+            train(config, data, run, device="cpu")
+        except Killed:
+            left = 1000
+            train(config, data, run, resume=True, device="cpu")
+            assert outcome(run) == expected, f"killed at write {kill}"
+        else:
+            break
+    # run.json, the first checkpoint, then a line, a checkpoint and often a model of four files for each epoch.
+    assert kill >= {"static": 11, "policy": 18, "acceptance": 18}[threshold]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "epoch", "done"),
+    [
+        ("static", 1, 4),
+        ("static", 1, 6),
+        ("static", 2, 4),
+        ("policy", 2, 6),
+        ("policy", 3, 4),
+        ("policy", 4, 4),
+        ("acceptance", 3, 4),
+        ("acceptance", 4, 6),
+    ],
+)
+def test_killed_within_an_epoch_and_resumed_it_ends_with_the_same_bytes(
+    data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str, epoch: int, done: int
+) -> None:
+    config, run = configure(data, threshold), tmp_path / "run"
+
+    def die(step: Any) -> None:
+        if (step.epoch, step.done) == (epoch, done):
+            raise Killed
+
+    for resume in (False, True):  # twice at the same place
+        with pytest.raises(Killed):
+            train(config, data, run, resume, "cpu", on_step=die)
+        assert (run / "checkpoint.safetensors").exists()
+    train(config, data, run, resume=True, device="cpu")
+    assert outcome(run) == reference(threshold)
+
+
+@pytest.mark.parametrize("threshold", ["static", "policy", "kernel-regression", "mean-std", "radius", "acceptance"])
+def test_killed_after_every_epoch_and_resumed_it_ends_with_the_same_bytes(
+    data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str
+) -> None:
+    config, run = configure(data, threshold), tmp_path / "run"
+    entries: list[dict[str, Any]] = []
+
+    def die(entry: dict[str, Any]) -> None:
+        entries.append(entry)
+        raise Killed
+
+    n_epochs = len(reference(threshold)["log.jsonl"])
+    for number in range(n_epochs):
+        with pytest.raises(Killed):
+            train(config, data, run, number > 0, "cpu", on_epoch=die)
+    assert [entry["epoch"] for entry in entries] == list(range(1, n_epochs + 1))
+    train(config, data, run, resume=True, device="cpu")
+    assert outcome(run) == reference(threshold)
+
+
+@pytest.mark.parametrize("threshold", ["static", "policy"])
+def test_a_finished_run_is_not_changed_by_resume(
+    data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str
+) -> None:
+    run = tmp_path / "run"
+    train(configure(data, threshold), data, run, device="cpu")
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.iterdir()}
+    entries: list[dict[str, Any]] = []
+    again = train(configure(data, threshold), data, run, resume=True, device="cpu", on_epoch=entries.append)
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.iterdir()} == before
+    assert entries == []
+    assert again.config == configure(data, threshold).system
+
+
+def test_another_setting_does_not_resume(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(configure(data), data, run, device="cpu")
+    with pytest.raises(AwattError, match=r"already holds a run\. Add --resume"):
+        train(configure(data), data, run, device="cpu")
+    with pytest.raises(AwattError, match=r"other settings \(seed differ\)"):
+        train(configure(data, seed=6), data, run, resume=True, device="cpu")
+    with pytest.raises(AwattError, match=r"other settings \(training differ\)"):
+        train(configure(data, schedule=replace(SHORT, patience=9)), data, run, resume=True, device="cpu")
+
+
+KILL_ITSELF = """
+import os, signal
+from awatt.cli import main
+from awatt.cli.progress import TrainingProgress
+
+def on_step(self, step):
+    if (step.stage, step.epoch) == ("threshold", 4):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+TrainingProgress.on_step = on_step
+main()
+"""
+
+
+def test_kill_9_of_the_command_and_resume_end_with_the_same_bytes(
+    data: Path, tmp_path: Path, script: Path, reference: Callable[[str], dict[str, Any]]
+) -> None:
+    run = tmp_path / "run"
+    settings = {"encoder.hidden": 8, "encoder.vectors": data / "glove.txt"}
+    settings |= {f"training.{field.name}": getattr(SHORT, field.name) for field in fields(SHORT)}
+    arguments = ["train", "--data", data, "--out", run, "--threshold", "policy", "--quiet", "--device", "cpu"]
+    arguments += ["--n-way", "3", "--n-shot", "2", "--n-query", "2"]
+    arguments += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+
+    def call(*command: object) -> tuple[int, str, str]:
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert call(sys.executable, "-c", KILL_ITSELF, *arguments) == (-signal.SIGKILL, "", "")
+    assert (run / "checkpoint.safetensors").exists()
+    assert len(log_of(run)) == 3
+    assert call(script, *arguments, "--resume") == (0, f"{run}\n", "")
+    assert outcome(run) == reference("policy")
+
+
+# ---- interrupted, diverged, refused
+
+
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_ctrl_c_leaves_the_best_model_so_far(data: Path, tmp_path: Path, epoch: int) -> None:
+    run = tmp_path / "run"
+
+    def interrupt(step: Any) -> None:
+        if step.epoch == epoch:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(configure(data, "policy"), data, run, device="cpu", on_step=interrupt)
+    system = System.load(run)
+    found = measure(system, score_episodes(system, load_corpus(data, "val"), SHAPE, SHORT.validation_episodes, 5))
+    best = max(entry["val_auc"] for entry in log_of(run))
+    assert len(log_of(run)) == epoch - 1
+    assert found["auc"] == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize(("bad_step", "kept"), [(0, "No epoch was finished yet."), (3, "The best epoch so far is in")])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_stops_the_run(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad_step: int, kept: str, value: float
+) -> None:
+    import awatt.research.training as training
+
+    squared_error, calls = training.squared_error, iter(range(100))
+    monkeypatch.setattr(
+        training, "squared_error", lambda scored: squared_error(scored) * (value if next(calls) == bad_step else 1)
+    )
+    with pytest.raises(AwattError) as caught:
+        train(configure(data), data, tmp_path / "run", device="cpu")
+    message = str(caught.value)
+    place = {0: "in epoch 1 after 0 episodes", 3: "in epoch 2 after 4 episodes"}[bad_step]
+    assert message.startswith(f"the loss is {value} {place}. {kept}")
+    assert "Lower training.learning_rate" in message
+    if bad_step:
+        assert all(torch.isfinite(value).all() for value in System.load(tmp_path / "run").state_dict().values())
+
+
+def faulty(data: Path, folder: Path, val: str | None) -> Path:
+    folder.mkdir()
+    (folder / "train.jsonl").write_bytes((data / "train.jsonl").read_bytes())
+    if val is not None:
+        (folder / "val.jsonl").write_text(val)
+    return folder
+
+
+ONE_ASPECT = "".join(f'{{"text": "noise{number}", "aspects": ["a"]}}\n' for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("change", "val", "message"),
+    [
+        ({}, None, "has no val split"),
+        ({}, ONE_ASPECT, "the val split has 1 aspects, but 3-way needs 3"),
+        ({}, '{"text": "x"}\n', "aspects"),
+        ({"method": "matching", "threshold": "policy"}, "", "looks at distances, which this method does not have"),
+    ],
+)
+def test_a_run_that_cannot_work_leaves_a_folder_that_bars_the_next_try(
+    data: Path, tmp_path: Path, change: dict[str, str], val: str | None, message: str
+) -> None:
+    folder = data if val == "" else faulty(data, tmp_path / "faulty", val)
+    with pytest.raises(AwattError, match=message):
+        train(configure(data, **change), folder, tmp_path / "run", device="cpu")  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_aspect_cannot_be_trained(data: Path, tmp_path: Path) -> None:
+    config = replace(configure(data), shape=EpisodeShape(1, 2, 2))
+    with pytest.raises(AwattError, match="n_way is 1, but training needs at least 2 aspects"):
+        train(config, data, tmp_path / "run", device="cpu")
+
+
+def test_a_broken_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    def die(entry: dict[str, Any]) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        train(configure(data), data, run, device="cpu", on_epoch=die)
+    RunFolder(run).checkpoint.write_bytes(b"half")
+    with pytest.raises(AwattError, match=r"checkpoint\.safetensors: cannot be read .* Delete the folder to start"):
+        train(configure(data), data, run, resume=True, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_rate", 0.0),
+        ("learning_rate", math.nan),
+        ("joint_learning_rate", -1e-3),
+        ("table_rate", 0.0),
+        ("episodes_an_epoch", 0),
+        ("validation_episodes", 0),
+        ("patience", 0),
+        ("max_epochs", 0),
+        ("episodes_a_step", 0),
+    ],
+)
+def test_a_schedule_that_makes_no_sense_is_refused(name: str, value: float) -> None:
+    with pytest.raises(AwattError, match=rf"training\.{name} is {value}, needs"):
+        TrainingConfig(**{name: value})  # type: ignore[arg-type]
+
+
+def test_the_schedule_is_the_papers() -> None:
+    schedule = TrainingConfig()
+    assert (schedule.learning_rate, schedule.joint_learning_rate) == (1e-3, 1e-4)
+    assert (schedule.episodes_an_epoch, schedule.validation_episodes, schedule.patience) == (800, 600, 3)
+
+
+def test_a_device_is_picked_or_refused() -> None:
+    assert pick_device("cpu").type == "cpu"
+    assert pick_device("auto").type in {"cpu", "cuda", "mps"}
+    for name in ("nope", *([] if torch.cuda.is_available() else ["cuda"])):
+        with pytest.raises(AwattError, match=f"the device '{name}' cannot be used: "):
+            pick_device(name)
