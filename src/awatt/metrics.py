@@ -91,6 +91,22 @@ def calibration_error(probabilities: ArrayLike, targets: ArrayLike, n_bins: int 
     return float(np.abs(np.bincount(bins, probabilities - truth, n_bins)).sum() / probabilities.size)
 
 
+class ReliabilityBin(NamedTuple):
+    """A bin of a reliability diagram: mean probability, share of true ones, number of pairs."""
+
+    probability: float
+    share: float
+    pairs: int
+
+
+def reliability(probabilities: ArrayLike, targets: ArrayLike, n_bins: int = 10) -> list[ReliabilityBin]:
+    """The bins of ``calibration_error`` that hold anything, for a diagram."""
+    values, truth = np.ravel(np.asarray(probabilities)), np.ravel(np.asarray(targets))
+    bins = np.minimum((values * n_bins).astype(np.int64), n_bins - 1)
+    held = [bins == number for number in range(n_bins) if (bins == number).any()]
+    return [ReliabilityBin(float(values[each].mean()), float(truth[each].mean()), int(each.sum())) for each in held]
+
+
 # ---- over episodes or seeds
 
 

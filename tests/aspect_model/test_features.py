@@ -9,58 +9,89 @@ import pytest
 import torch
 
 from awatt.arrays import segment_sums, unit, weighted_sums
-from awatt.aspect_model import features as evidence
-from awatt.aspect_model.features import FEATURES, Fitted, Line, features, fit, logits, read_line
+from awatt.aspect_model import features as module
+from awatt.aspect_model.features import (
+    EmbeddedSentences,
+    Features,
+    Fitted,
+    Parameters,
+    embed,
+    features,
+    fit,
+    logits,
+)
 
 DIM = 6
 
 
-def make_parameters(seed: int = 0) -> dict[str, Any]:
-    chance = np.random.default_rng(seed)
-    found: dict[str, Any] = dict.fromkeys(("log_attention", "log_word", "log_nearest"), 1.0)
-    found |= {"log_penalty": -2.0, "log_attended_penalty": -1.5, "log_background": -1.0}
-    found |= {"mean_share": -0.4, "centre": chance.normal(0, 0.1, DIM)}
-    for layer, (width, height) in enumerate([(len(FEATURES), 5), (5, 4), (4, 1)], start=1):
-        found |= {f"weight_{layer}": chance.normal(0, 1, (width, height)), f"bias_{layer}": chance.normal(0, 1, height)}
-    return {name: np.asarray(value, dtype=np.float32) for name, value in found.items()}
+def make_parameters(seed: int = 0) -> Parameters:
+    rng = np.random.default_rng(seed)
+    sizes = [(len(Features._fields), 5), (5, 4), (4, 1)]
+    centre = rng.normal(0, 0.1, DIM)
+    layers = [(rng.normal(0, 1, (width, height)), rng.normal(0, 1, height)) for width, height in sizes]
+    (weight_1, bias_1), (weight_2, bias_2), (weight_3, bias_3) = layers
+    found = Parameters(
+        mean_share=-0.4,
+        log_attention=1.0,
+        log_word=1.0,
+        log_nearest=1.0,
+        log_penalty=-2.0,
+        log_attended_penalty=-1.5,
+        log_background=-1.0,
+        centre=centre,
+        weight_1=weight_1,
+        bias_1=bias_1,
+        weight_2=weight_2,
+        bias_2=bias_2,
+        weight_3=weight_3,
+        bias_3=bias_3,
+    )
+    return Parameters(*(np.asarray(value, dtype=np.float32) for value in found))
 
 
-def make_line(lengths: list[int], seed: int) -> Line:
-    chance = np.random.default_rng(seed)
-    tokens = unit(chance.normal(0, 1, (sum(lengths), DIM)).astype(np.float32))
-    loudness = chance.uniform(0.5, 2, (sum(lengths), 1)).astype(np.float32)
-    return read_line(tokens, loudness, np.arange(len(tokens)), np.array(lengths))
+def make_sentences(lengths: list[int], seed: int) -> EmbeddedSentences:
+    rng = np.random.default_rng(seed)
+    tokens = unit(rng.normal(0, 1, (sum(lengths), DIM)).astype(np.float32))
+    norms = rng.uniform(0.5, 2, (sum(lengths), 1)).astype(np.float32)
+    return embed(tokens, norms, np.arange(len(tokens)), np.array(lengths))
 
 
 PARAMETERS = make_parameters()
-EXAMPLES, BACKGROUND, SENTENCES = make_line([3, 1, 5, 2, 4], 1), make_line([4, 2, 6], 2), make_line([2, 7, 1], 3)
+EXAMPLES, BACKGROUND, SENTENCES = (
+    make_sentences([3, 1, 5, 2, 4], 1),
+    make_sentences([4, 2, 6], 2),
+    make_sentences([2, 7, 1], 3),
+)
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], dtype=np.float32)
 NAMES = unit(np.random.default_rng(4).normal(0, 1, (3, DIM)).astype(np.float32))
 
 
 def probabilities(
-    examples: Line = EXAMPLES, labels: Any = LABELS, names: Any = NAMES, sentences: Line = SENTENCES
+    examples: EmbeddedSentences = EXAMPLES,
+    labels: Any = LABELS,
+    names: Any = NAMES,
+    sentences: EmbeddedSentences = SENTENCES,
 ) -> np.ndarray[Any, Any]:
     fitted = fit(PARAMETERS, examples, labels, BACKGROUND, names)
     return logits(PARAMETERS, features(PARAMETERS, fitted, sentences))
 
 
-def take(line: Line, numbers: list[int]) -> Line:
+def take(line: EmbeddedSentences, numbers: list[int]) -> EmbeddedSentences:
     ends = np.cumsum(line.lengths)
     rows = np.concatenate([np.arange(ends[number] - line.lengths[number], ends[number]) for number in numbers])
-    return Line(line.words, line.places[rows], line.means[numbers], line.lengths[numbers])
+    return EmbeddedSentences(line.tokens, line.rows[rows], line.means[numbers], line.lengths[numbers])
 
 
-def in_torch(line: Line) -> Line:
-    return line._replace(words=torch.from_numpy(line.words), means=torch.from_numpy(line.means))
+def in_torch(line: EmbeddedSentences) -> EmbeddedSentences:
+    return line._replace(tokens=torch.from_numpy(line.tokens), means=torch.from_numpy(line.means))
 
 
 @pytest.mark.parametrize(("rows", "dim"), [(12, 30), (40, 9)])
 def test_ridge_and_left_out_rows_are_those_of_fitting_again(rows: int, dim: int) -> None:
-    chance = np.random.default_rng(0)
-    seen, truth = chance.normal(size=(2, rows, dim)), np.sign(chance.normal(size=(2, rows)))
-    weights, penalty = chance.uniform(0.1, 1, (2, rows)), np.float64(0.3)
-    found, left_out = evidence._ridge(seen, truth, weights, penalty, 4)
+    rng = np.random.default_rng(0)
+    seen, truth = rng.normal(size=(2, rows, dim)), np.sign(rng.normal(size=(2, rows)))
+    weights, penalty = rng.uniform(0.1, 1, (2, rows)), np.float64(0.3)
+    found, left_out = module._ridge(seen, truth, weights, penalty, 4)
 
     def plain(x: Any, y: Any, w: Any) -> Any:
         return np.linalg.solve((x.T * w) @ x + penalty * np.eye(dim), (x.T * w) @ y)
@@ -74,7 +105,7 @@ def test_ridge_and_left_out_rows_are_those_of_fitting_again(rows: int, dim: int)
 
 
 def test_numpy_and_torch_agree() -> None:
-    parameters = {name: torch.from_numpy(value) for name, value in PARAMETERS.items()}
+    parameters = Parameters(*(torch.from_numpy(value) for value in PARAMETERS))
     lines = [in_torch(line) for line in (EXAMPLES, BACKGROUND, SENTENCES)]
     fitted = fit(parameters, lines[0], torch.from_numpy(LABELS), lines[1], torch.from_numpy(NAMES))
     found = logits(parameters, features(parameters, fitted, lines[2]))
@@ -82,14 +113,14 @@ def test_numpy_and_torch_agree() -> None:
 
 
 def test_every_number_is_learned_from() -> None:
-    parameters = {name: torch.tensor(value, requires_grad=True) for name, value in PARAMETERS.items()}
+    parameters = Parameters(*(torch.tensor(value, requires_grad=True) for value in PARAMETERS))
     lines = [in_torch(line) for line in (EXAMPLES, BACKGROUND, SENTENCES)]
     # Without names too: what is not there must not turn gradients into NaN.
     for names in (NAMES, 0 * NAMES):
         fitted = fit(parameters, lines[0], torch.from_numpy(LABELS), lines[1], torch.from_numpy(names))
         logits(parameters, features(parameters, fitted, lines[2])).square().sum().backward()
-        assert all(torch.isfinite(value.grad).all() for value in parameters.values() if value.grad is not None)
-    assert [name for name, value in parameters.items() if value.grad is None or not value.grad.any()] == []
+        assert all(torch.isfinite(value.grad).all() for value in parameters if value.grad is not None)
+    assert [name for name, value in parameters._asdict().items() if value.grad is None or not value.grad.any()] == []
 
 
 def test_the_order_of_aspects_does_not_matter() -> None:
@@ -113,7 +144,7 @@ def test_a_sentence_is_judged_alone() -> None:
 
 def test_many_aspects_are_fitted_in_groups_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = probabilities()
-    monkeypatch.setattr(evidence, "_MANY", 1)
+    monkeypatch.setattr(module, "_MAX_NUMBERS", 1)
     np.testing.assert_allclose(probabilities(), whole, atol=1e-5)
 
 
@@ -125,29 +156,31 @@ def test_one_aspect_and_one_example_give_numbers() -> None:
 
 def test_the_last_score_is_the_last_classifiers_of_what_the_aspect_sees() -> None:
     fitted = fit(PARAMETERS, EXAMPLES, LABELS, BACKGROUND, NAMES)
-    seen = evidence._seen(PARAMETERS, SENTENCES, fitted.looking)  # (n_aspects, n_sentences, dim + 1)
-    expected = np.einsum("asd,ad->sa", seen, fitted.attended)
-    np.testing.assert_allclose(evidence.scores(PARAMETERS, fitted, SENTENCES)[0], expected, atol=1e-5)
+    seen = module._attended_vectors(
+        PARAMETERS, SENTENCES, fitted.attention_classifier
+    )  # (n_aspects, n_sentences, dim + 1)
+    expected = np.einsum("asd,ad->sa", seen, fitted.classifier)
+    np.testing.assert_allclose(module.raw_scores(PARAMETERS, fitted, SENTENCES).attended, expected, atol=1e-5)
 
 
 def test_attention_is_a_share_of_each_sentence() -> None:
     fitted = fit(PARAMETERS, EXAMPLES, LABELS, BACKGROUND, NAMES)
-    weights = evidence.attention(PARAMETERS, fitted, SENTENCES)
+    weights = module.attention(PARAMETERS, fitted, SENTENCES)
     assert (weights > 0).all()
     np.testing.assert_allclose(segment_sums(weights, SENTENCES.lengths), 1, atol=1e-5)
 
 
 def test_only_the_first_examples_are_compared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_NEAREST", 1)
+    monkeypatch.setattr(module, "MAX_NEAREST", 1)
     fitted: Fitted = fit(PARAMETERS, EXAMPLES, LABELS, BACKGROUND, NAMES)
     # Of the first aspect the first example, of the second aspect the second, of the third the fourth.
-    np.testing.assert_array_equal(fitted.labels, LABELS[[0, 1, 3]])
+    np.testing.assert_array_equal(fitted.example_labels, LABELS[[0, 1, 3]])
 
 
 def test_weighted_sums_against_a_loop() -> None:
-    chance = np.random.default_rng(5)
-    lengths = chance.integers(1, 9, 150)  # more than a block
-    weights, vectors = chance.normal(size=(lengths.sum(), 2)), chance.normal(size=(lengths.sum(), 3))
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 9, 150)  # more than a block
+    weights, vectors = rng.normal(size=(lengths.sum(), 2)), rng.normal(size=(lengths.sum(), 3))
     ends = np.cumsum(lengths)
     expected = np.stack(
         [weights[end - n : end].T @ vectors[end - n : end] for end, n in zip(ends, lengths, strict=True)], 1

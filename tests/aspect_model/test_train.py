@@ -12,15 +12,15 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from awatt.aspect_model import train as bundle
-from awatt.aspect_model.evaluation import Judged, judge, measure, reliability
-from awatt.aspect_model.model import Matcher
-from awatt.aspect_model.train import DATASETS, BundleConfig, TaskSampler, best_threshold, merge, train
-from awatt.data.corpus import load_corpus
+from awatt.aspect_model import train as training
+from awatt.aspect_model.model import AspectModel
+from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, best_threshold, merge, train
 from awatt.data.sampler import EpisodeShape
-from awatt.errors import DataError
+from awatt.errors import AwattError
+from awatt.metrics import reliability
+from awatt.research.evaluation import evaluate
 
-SMALL = BundleConfig(tasks=60, hidden=8, n_background=12, max_examples=24, validation_episodes=4)
+SMALL = TrainDetectorConfig(tasks=60, hidden=8, n_background=12, max_examples=24, validation_episodes=4)
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,10 @@ def vectors(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(data: Path, vectors: Path) -> Matcher:
+def trained(data: Path, vectors: Path) -> AspectModel:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle, "default_folder", lambda: vectors)
-        patch.setattr(bundle, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
+        patch.setattr(training, "default_folder", lambda: vectors)
+        patch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
         return train(data, SMALL)
 
 
@@ -76,7 +76,7 @@ def test_inner_nodes_are_all_their_children(data: Path) -> None:
     renamed = type(corpus)(
         corpus.split, corpus.sentences, tuple(f"node{place // 4}_{place}" for place in range(8)), corpus.mentions, ()
     )
-    sampler = TaskSampler(renamed, BundleConfig(inner_nodes=1.0))
+    sampler = TaskSampler(renamed, TrainDetectorConfig(inner_nodes=1.0))
     assert sampler.inner == {"node0": [0, 1, 2, 3], "node1": [4, 5, 6, 7]}
     for _ in range(20):
         task = sampler.draw()
@@ -88,60 +88,58 @@ def test_inner_nodes_are_all_their_children(data: Path) -> None:
 # ---- training
 
 
-def test_what_is_learned_finds_aspects_that_it_never_saw(trained: Matcher, data: Path) -> None:
-    found = measure(
-        judge(trained, load_corpus(data / "FewAsp", "test"), EpisodeShape(3, 3, 2, 0.3), 30, 5), trained.threshold
-    )
+def test_what_is_learned_finds_aspects_that_it_never_saw(trained: AspectModel, data: Path) -> None:
+    found = evaluate(trained, data / "FewAsp", episodes=30, n_way=3, n_shot=3, n_query=2, none_rate=0.3)
     assert found["auc"] > 0.9
     assert found["none_auroc"] > 0.7
 
 
-def test_the_same_seed_gives_the_same_numbers(trained: Matcher, data: Path, vectors: Path) -> None:
+def test_the_same_seed_gives_the_same_numbers(trained: AspectModel, data: Path, vectors: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle, "default_folder", lambda: vectors)
-        patch.setattr(bundle, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
+        patch.setattr(training, "default_folder", lambda: vectors)
+        patch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
         again = train(data, SMALL)
     assert again.threshold == trained.threshold
-    for name, value in trained.parameters.items():
-        np.testing.assert_array_equal(again.parameters[name], value)
+    for value, other in zip(trained.parameters, again.parameters, strict=True):
+        np.testing.assert_array_equal(other, value)
 
 
 def test_the_command(
     data: Path, vectors: Path, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "default_folder", lambda: vectors)
-    monkeypatch.setattr(bundle, "VALIDATION", (EpisodeShape(3, 2, 2),))
+    monkeypatch.setattr(training, "default_folder", lambda: vectors)
+    monkeypatch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2),))
     settings = ("tasks=4", "hidden=4", "n_background=6", "max_examples=24", "validation_episodes=2")
     options = [part for item in settings for part in ("--set", item)]
-    assert run("bundle", "--data", data, "--out", tmp_path / "model", *options).code == 0
-    assert Matcher.load(tmp_path / "model").settings["training"]["tasks"] == 4
+    assert run("train-detector", "--data", data, "--out", tmp_path / "model", *options).code == 0
+    assert AspectModel.load(tmp_path / "model").settings["training"]["tasks"] == 4
 
 
 def test_the_threshold_is_the_best_on_what_was_judged() -> None:
     targets = np.array([[[True, False], [True, False], [False, True], [False, False]]])
     probabilities = np.array([[[0.9, 0.34], [0.44, 0.1], [0.2, 0.38], [0.33, 0.3]]])
-    assert best_threshold([Judged(probabilities, targets)]) == 0.35
+    assert best_threshold([probabilities], [targets]) == 0.35
 
 
 # ---- the folder
 
 
-def test_a_saved_matcher_is_the_same(trained: Matcher, tmp_path: Path) -> None:
+def test_a_saved_model_is_the_same(trained: AspectModel, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
-    again = Matcher.load(tmp_path / "model")
+    again = AspectModel.load(tmp_path / "model")
     sentences = trained.tokenize(["noise1 test0word1 noise2", "", "train1word0"])
     labels = np.array([[True, False], [False, True], [True, True]])
-    for matcher in (trained, again):
-        adapted = matcher.adapt(sentences, labels, ["noise1", "2"])
-        found = matcher.probabilities(adapted, sentences)
+    for model in (trained, again):
+        fitted = model.fit(sentences, labels, ["noise1", "2"])
+        found = model.probabilities(fitted, sentences)
         assert found.shape == (3, 2)
         assert ((found >= 0) & (found <= 1)).all()
-        if matcher is trained:
+        if model is trained:
             first = found
     np.testing.assert_array_equal(found, first)
 
 
-def test_a_name_that_says_nothing_has_no_vector(trained: Matcher) -> None:
+def test_a_name_that_says_nothing_has_no_vector(trained: AspectModel) -> None:
     found = trained.name_vectors(["noise1", "7", "", "#_", "noise2_noise3"])
     np.testing.assert_array_equal((found != 0).any(1), [True, False, False, False, True])
 
@@ -150,26 +148,26 @@ def test_a_name_that_says_nothing_has_no_vector(trained: Matcher) -> None:
     ("name", "content", "message"),
     [
         ("model.safetensors", b"other", "sha256 differs"),
-        ("config.json", b"{}", "not a model that detects"),
-        ("config.json", b'{"format": 99}', "format 99"),
-        ("config.json", None, "lacks config.json"),
-        ("tokenizer.json", None, "lacks tokenizer.json"),
+        ("config.json", b"{}", "not a model folder of awatt"),
+        ("config.json", b'{"format": 99}', "has format 99.*pip install --upgrade awatt"),
+        ("config.json", None, r"config\.json does not exist. A model is a folder with"),
+        ("tokenizer.json", None, r"tokenizer\.json: is missing"),
     ],
 )
 def test_what_is_not_a_whole_model_is_refused(
-    trained: Matcher, tmp_path: Path, name: str, content: bytes | None, message: str
+    trained: AspectModel, tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     trained.save(tmp_path)
     (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        Matcher.load(tmp_path)
+    with pytest.raises(AwattError, match=message):
+        AspectModel.load(tmp_path)
 
 
 def test_the_bundled_model_is_whole_and_small() -> None:
-    folder = Path(bundle.__file__).parent / "weights"
+    folder = Path(training.__file__).parent / "weights"
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12e6
-    matcher = Matcher.load()
-    assert 0 < matcher.threshold < 1
+    model = AspectModel.load()
+    assert 0 < model.threshold < 1
     assert json.loads((folder / "config.json").read_text())["training"]["tasks"] >= 2000  # not a try-out
 
 
@@ -179,8 +177,7 @@ def test_the_bundled_model_is_whole_and_small() -> None:
 def test_reliability_by_hand() -> None:
     probabilities = np.array([[[0.05, 0.95], [0.05, 0.85]]])
     targets = np.array([[[False, True], [True, True]]])
-    judged = Judged(probabilities, targets)
-    assert reliability(judged) == [
+    assert reliability(probabilities, targets) == [
         (pytest.approx(0.05), pytest.approx(0.5), 2),
         (pytest.approx(0.85), pytest.approx(1.0), 1),
         (pytest.approx(0.95), pytest.approx(1.0), 1),

@@ -191,7 +191,7 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
         (("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"), "each needs ASPECT=NUMBER; found '0.5'"),
         (("reviews.csv", "--mode", "best"), "there is no mode 'best'"),
-        (("reviews.csv", "--model", "m"), "found both of --examples and --model"),
+        (("reviews.csv", "--model", "m"), "m/config.json does not exist"),
     ],
 )
 def test_a_fault_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
@@ -244,7 +244,12 @@ def test_examples_and_a_saved_detector_give_the_same(run: Run) -> None:
     AspectDetector.from_examples("aspects.jsonl").save_pretrained("saved")
     wanted = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet").out
     assert run("detect", "reviews.csv", "--model", "saved", "--quiet").out == wanted
-    assert run("detect", "reviews.csv").err.startswith("awatt: found neither of --examples and --model")
+    both = run("detect", "reviews.csv", "--model", "saved", "--examples", "aspects.jsonl")
+    assert both.err.startswith("awatt: saved is a saved detector, which has its examples already.")
+    neither = run("detect", "reviews.csv").err
+    assert neither == "awatt: Give --examples FILE (sentences with their aspects), or --model FOLDER (a saved detector).\n"
+        "awatt: Give --examples FILE (sentences with their aspects), or --model FOLDER"
+    )
 
 
 def test_thresholds_by_aspect(run: Run) -> None:

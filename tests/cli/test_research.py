@@ -15,7 +15,8 @@ import torch
 from awatt.cli import app
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape
-from awatt.research.evaluation import measure, score_episodes
+from awatt.detector import models
+from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System
 
 torch.set_num_threads(1)
@@ -274,7 +275,7 @@ def test_evaluate_gives_the_promised_keys_and_the_right_numbers(run: Run, data: 
     assert wanted <= found.keys()
     system = System.load(trained)
     scored = score_episodes(system, load_corpus(data, "test"), EpisodeShape(3, 2, 2), 20, 5)
-    for name, value in measure(system, scored).items():
+    for name, value in measure_system(system, scored).items():
         assert found[name] == pytest.approx(value, abs=1e-9)
         assert 0 <= found[name] <= 1
     assert (found["episodes"], found["threshold"], found["split"], found["seed"]) == (20, "static", "test", 5)
@@ -345,7 +346,8 @@ def test_one_episode_has_no_interval_and_json_no_nan(run: Run, data: Path, train
     assert 0 <= found["auc"] <= 1
     code, out, _ = run("evaluate", trained, "--data", data, "--episodes", 1)
     assert code == 0
-    assert out.count("± nan") == 3
+    assert "±" not in out
+    assert out.startswith("auc ")
 
 
 @pytest.mark.parametrize(
@@ -370,11 +372,11 @@ def test_evaluate_refuses_in_one_line(run: Run, data: Path, trained: Path, more:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--threshold", "2"], "--threshold is '2', but for a model that detects a number from 0 to 1 is needed."),
-        (["--threshold", "-0.1"], "--threshold is '-0.1', but for a model that detects a number from 0 to 1"),
-        (["--threshold", "nan"], "--threshold is 'nan', but for a model that detects a number from 0 to 1"),
-        (["--threshold", "static"], "--threshold is 'static', but for a model that detects a number from 0 to 1"),
-        (["--device", "gpu"], "--device is 'gpu', but a model that detects runs on the cpu. Leave it out."),
+        (["--threshold", "2"], "the threshold is '2', but this model needs a number from 0 to 1."),
+        (["--threshold", "-0.1"], "the threshold is '-0.1', but this model needs a number from 0 to 1."),
+        (["--threshold", "nan"], "the threshold is 'nan', but this model needs a number from 0 to 1."),
+        (["--threshold", "static"], "the threshold is 'static', but this model needs a number from 0 to 1."),
+        (["--device", "gpu"], "the device is 'gpu', but the detector's own model runs on the cpu. Leave it out."),
     ],
 )
 def test_evaluate_of_the_bundled_model_refuses_in_one_line(run: Run, data: Path, more: list[str], message: str) -> None:
@@ -398,12 +400,20 @@ def test_evaluate_of_something_else_than_a_run_is_refused(run: Run, data: Path, 
 # ---- without torch
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate"])
+@pytest.mark.parametrize("command", ["train", "evaluate", "detect", "explain"])
 def test_without_torch_the_pip_line_is_given(
-    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    run: Run, data: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
+    examples = tmp_path / "examples.json"
+    examples.write_text('{"food": ["The soup was cold."]}')
+    arguments = {
+        "train": training(data, tmp_path / "run"),
+        "evaluate": ["evaluate", trained, "--data", data],
+        "detect": ["detect", data / "test.jsonl", "--model", trained, "--examples", examples],
+        "explain": ["explain", "Cold soup.", "--model", trained, "--examples", examples],
+    }[command]
+    models._load.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)
-    arguments = training(data, tmp_path / "run") if command == "train" else [command, tmp_path, "--data", data]
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     line = "this needs the package 'torch', which is not installed. Run: pip install 'awatt[train]'"

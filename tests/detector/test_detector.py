@@ -211,7 +211,7 @@ def test_aspects_and_examples_are_added_and_removed(detector: AspectDetector) ->
     detector.remove_aspect("food")
     assert list(detector.detect("The pizza was delicious!").scores) == ["staff", "parking", "music"]
     detector.add_examples("staff", ["the bartender smiled", "friendly bartender"])
-    assert detector.learned.counts.tolist() == [7, 5, 3]
+    assert detector.counts_.tolist() == [7, 5, 3]
     same = AspectDetector.from_examples(
         {
             **{name: EXAMPLES[name] for name in ("staff", "parking")},
@@ -224,7 +224,7 @@ def test_aspects_and_examples_are_added_and_removed(detector: AspectDetector) ->
 def test_the_threshold_of_a_removed_aspect_goes_with_it(detector: AspectDetector) -> None:
     given = {"food": 0.4, "staff": 0.6}
     detector.set_params(threshold=given).remove_aspect("staff")
-    assert detector.thresholds().tolist() == [0.4, detector._matcher.threshold]
+    assert detector.thresholds().tolist() == [0.4, detector.loaded_model.auto_threshold(2)]
     assert given == {"food": 0.4, "staff": 0.6}  # it was the caller's
 
 
@@ -234,7 +234,7 @@ def test_names_are_stripped_everywhere(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match="there is an aspect"):
         detector.add_aspect("food ", ["pizza"])
     loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
-    assert loaded.add_examples("food", ["pizza"]).learned.counts.tolist() == [3, 1]
+    assert loaded.add_examples("food", ["pizza"]).counts_.tolist() == [3, 1]
     fitted = AspectDetector().fit(["tasty soup", "a rude waiter"], [[" food "], ["staff"]])
     assert fitted.aspects == ("food", "staff")
     assert fitted.predict(["tasty soup"], threshold=0.0) == [[" food ", "staff"]]  # the labels are as they were given
@@ -299,7 +299,7 @@ def test_any_number_of_aspects_with_one_example_each(n_aspects: int) -> None:
 
 def test_thousands_of_examples() -> None:
     detector = AspectDetector.from_examples({"a": [f"pizza {n}" for n in range(2000)], "b": ["waiter"]})
-    assert detector.learned.counts.tolist() == [2000, 1]
+    assert detector.counts_.tolist() == [2000, 1]
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "pizza " * 16_000, "." * 100_000, "😀" * 30_000])
@@ -335,7 +335,7 @@ def test_examples_from_a_file(tmp_path: Path) -> None:
     path.write_text("text,aspects\nthe pizza was cold,food\nthe waiter spilled the pizza,food|staff\nhello there,\n")
     detector = AspectDetector.from_examples(path)
     assert detector.aspects == ("food", "staff")
-    assert detector.learned.counts.tolist() == [2, 1]
+    assert detector.counts_.tolist() == [2, 1]
     path.write_text("text,aspects\nhello there,\n")
     with pytest.raises(AwattError, match="1 sentences, but none has an aspect"):
         AspectDetector.from_examples(str(path))
@@ -345,7 +345,7 @@ def test_examples_from_records() -> None:
     rows = [{"text": text, "aspects": [aspect]} for aspect, texts in EXAMPLES.items() for text in texts]
     found = AspectDetector.from_examples([*rows, {"text": "we left"}])
     assert found.aspects == DETECTOR.aspects
-    assert found.learned.counts.tolist() == [5, 5, 5]
+    assert found.counts_.tolist() == [5, 5, 5]
     for wrong in ({"text": "soup", "aspects": "food"}, {"aspects": ["food"]}, ("soup", ["food"]), "soup", None):
         with pytest.raises(AwattError, match=r'but \{"text": "Great pizza.", "aspects": \["food"\]\}, say, is needed'):
             AspectDetector.from_examples([wrong])  # type: ignore[list-item]
@@ -374,7 +374,7 @@ def test_examples_from_a_json_object(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there() -> None:
-    with pytest.raises(AwattError, match="holds no model"):
+    with pytest.raises(AwattError, match=r"nowhere/config\.json does not exist"):
         AspectDetector.from_examples(EXAMPLES, model="nowhere")
 
 

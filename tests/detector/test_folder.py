@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from awatt import AspectDetector
+from awatt.aspect_model.model import BUNDLED
 from awatt.errors import AwattError
 
 EXAMPLES = {"food": ["the pizza was cold", "tasty soup"], "staff": ["a rude waiter", "the waitress smiled"]}
@@ -88,7 +91,7 @@ def test_a_failure_leaves_nothing(detector: AspectDetector, tmp_path: Path, monk
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shutil.copyfile", fail)
+    monkeypatch.setattr("awatt.folders.write_whole", fail)
     with pytest.raises(AwattError, match="No space left on device"):
         detector.save_pretrained(tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []
@@ -101,29 +104,68 @@ def test_a_changed_or_missing_file_is_named(detector: AspectDetector, tmp_path: 
     folder = detector.save_pretrained(tmp_path / "saved")
     with (folder / name).open("ab") as stream:
         stream.write(b" ")
-    with pytest.raises(AwattError, match=rf"{name}: missing or not what was saved"):
+    with pytest.raises(AwattError, match=rf"{name}: is not the file that config.json names"):
         AspectDetector.from_pretrained(folder)
     (folder / name).unlink()
-    with pytest.raises(AwattError, match=rf"{name}: missing or not what was saved"):
+    with pytest.raises(AwattError, match=rf"{name}: is missing or cannot be read"):
         AspectDetector.from_pretrained(folder)
 
 
 def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Path) -> None:
-    with pytest.raises(AwattError, match="no detector is saved here"):
+    with pytest.raises(AwattError, match=r"config\.json does not exist. A model is a folder with"):
         AspectDetector.from_pretrained(tmp_path)
+    with pytest.raises(AwattError, match="is a model of 'awatt train-detector', but a saved detector is needed"):
+        AspectDetector.from_pretrained(BUNDLED)
     folder = detector.save_pretrained(tmp_path / "saved")
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    config["detector"]["format_version"] = 99
+    config["format"] = 99
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(AwattError, match="newer format"):
+    with pytest.raises(AwattError, match="has format 99.*pip install --upgrade awatt"):
         AspectDetector.from_pretrained(folder)
 
 
 @pytest.mark.parametrize(
-    "content", [5, None, "detector", {"detector": 5}, {"detector": {}}, {"detector": {"format_version": "1"}}]
+    "content",
+    [5, None, "detector", {"detector": 5}, {"detector": {}}, {"format": 2}, {"format": 2, "kind": "detector"}],
 )
 def test_a_config_that_is_not_ours(detector: AspectDetector, tmp_path: Path, content: object) -> None:
     folder = detector.save_pretrained(tmp_path / "saved")
     (folder / "config.json").write_text(json.dumps(content))
-    with pytest.raises(AwattError, match=r"no detector is saved here|not what save_pretrained writes"):
+    with pytest.raises(AwattError, match=r"config\.json: .*(not a model folder|not a JSON object|has kind|sha256)"):
         AspectDetector.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("aspects", None), ("aspects", 5), ("examples", "many"), ("mode", []), ("classes", {}), ("indicators", "no")],
+)
+def test_a_setting_of_the_wrong_kind_is_named(
+    detector: AspectDetector, tmp_path: Path, name: str, value: object
+) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config = {key: each for key, each in (config | {name: value}).items() if each is not None}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AwattError, match=f"'{name}'.*does not describe a saved detector"):
+        AspectDetector.from_pretrained(folder)
+
+
+def test_a_folder_of_format_1_is_still_read(detector: AspectDetector, tmp_path: Path) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    new = load_file(folder / "aspects.safetensors")
+    names = {"whole": "whole_classifier", "looking": "attention_classifier", "attended": "classifier"}
+    names |= {"names": "names", "near": "example_vectors", "labels": "example_labels"}
+    old = {before: new[after] for before, after in names.items()}
+    old["facts"] = np.stack([new[name] for name in ("own_mean", "other_mean", "log_count", "name_fit")])
+    scores = ("attended", "whole", "word", "nearest", "name")
+    for before, after in (("level", "background_mean"), ("spread", "background_std")):
+        old[before] = np.stack([new[f"{after}.{score}"] for score in scores])
+    save_file(old, folder / "aspects.safetensors")
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in config["sha256"]}
+    saved = {name: config[name] for name in ("aspects", "classes", "indicators", "examples", "threshold")}
+    saved |= {"format_version": 1, "awatt_version": "0.1.0", "mode": "acceptance", "sha256": digests}
+    model = {name: value for name, value in config["model"].items() if name != "kind"}
+    model |= {"format": 1, "awatt": "0.1.0", "sha256": digests["model.safetensors"], "detector": saved}
+    (folder / "config.json").write_text(json.dumps(model))
+    assert AspectDetector.from_pretrained(folder).detect_many(TEXTS) == detector.detect_many(TEXTS)

@@ -89,7 +89,7 @@ def test_suggestions_are_uncertain_and_different() -> None:
 
 def test_known_scores_give_the_same_suggestions() -> None:
     from awatt.detector.detector import AspectDetector
-    from awatt.detector.report import make_suggestions
+    from awatt.detector.suggest import make_suggestions
 
     detector = AspectDetector.from_examples({"food": ["Tasty soup.", "Cold pasta."], "service": ["A rude waiter."]})
     texts = ["The bread was stale.", "Nobody came to our table.", "We left early.", "Lovely view."]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from awatt.detector.thresholds import best_threshold, f1, resolve, shares, tune
+from awatt.aspect_model.model import shares
+from awatt.detector.thresholds import best_threshold, f1, resolve, tune
 
 
 def test_shares_are_a_softmax_of_log_odds() -> None:

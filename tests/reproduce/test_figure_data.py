@@ -10,7 +10,7 @@ from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.reproduce import figure_data
 from awatt.reproduce.figure_data import THRESHOLDS, prototypes, queries, threshold_curve
-from awatt.research.evaluation import measure, score_episodes
+from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System, SystemConfig
 from awatt.thresholds.static import Static, StaticConfig
 
@@ -32,7 +32,7 @@ def test_the_curve_has_the_macro_f1_that_the_static_threshold_gives(
     found = threshold_curve(system, toy_data, SHAPE, 5)
     assert found["threshold"] == THRESHOLDS
     system.threshold = Static(build(StaticConfig, {"value": 0.2}, "threshold"), 5, 8)
-    expected = measure(system, score_episodes(system, load_corpus(toy_data, "test"), SHAPE, 20, 5))["macro_f1"]
+    expected = measure_system(system, score_episodes(system, load_corpus(toy_data, "test"), SHAPE, 20, 5))["macro_f1"]
     assert found["macro_f1"][THRESHOLDS.index(0.2)] == pytest.approx(expected, abs=1e-6)
 
 

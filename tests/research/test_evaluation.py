@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
-from awatt.research.evaluation import measure, replace_threshold, score_episodes
+from awatt.research.scoring import measure_system, replace_threshold, score_episodes
 from awatt.research.system import System, SystemConfig
 from awatt.thresholds.base import Scored
 from awatt.thresholds.kernel_regression import KernelRegression
@@ -62,7 +62,7 @@ def corpus(data: Path) -> Corpus:
 def test_the_measures_are_scikit_learns(data: Path) -> None:
     system = make(data, value=0.35)
     batches = list(score_episodes(system, corpus(data), SHAPE, 12, 5))
-    found = measure(system, batches)
+    found = measure_system(system, batches)
     columns: dict[str, list[float]] = {"auc": [], "macro_f1": [], "argmax_f1": []}
     for scored in batches:
         for ranking, targets in zip(scored.probabilities.numpy(), scored.targets.numpy(), strict=True):
@@ -86,7 +86,7 @@ def test_episodes_are_scored_equally_whatever_the_batch(
 ) -> None:
     system = make(data, "kernel-regression")
     (whole,) = score_episodes(system, corpus(data), SHAPE, 11, 5)
-    monkeypatch.setattr("awatt.research.evaluation._SENTENCES", sentences)
+    monkeypatch.setattr("awatt.research.scoring._SENTENCES", sentences)
     parts = list(score_episodes(system, corpus(data), SHAPE, 11, 5))
     assert [len(part.targets) for part in parts] == {1: [1] * 11, 30: [2] * 5 + [1], 100: [8, 3]}[sentences]
     for name in ("targets", "support_targets"):
@@ -117,7 +117,7 @@ def test_episodes_with_sentences_of_no_aspect_are_scored(data: Path) -> None:
     (scored,) = score_episodes(system, corpus(data), shape, 4, 5)
     assert scored.targets.shape == (4, 8, 3)
     assert not scored.targets[:, 6:].any()
-    found = measure(system, [scored])
+    found = measure_system(system, [scored])
     assert 0 < found["macro_f1"] < 1
     # By hand: the last two queries of each episode mention nothing.
     best, selected = scored.probabilities.amax(-1), scored.probabilities >= 0.3
@@ -139,7 +139,7 @@ def test_none_is_told_by_what_the_threshold_decides_from(data: Path, threshold: 
     assert selected.sum() == 0 or evidence[selected].min() >= evidence.flatten().sort().values[-selected.sum()]
     best = evidence.amax(-1)
     wins = (best[:, :6, None] > best[:, None, 6:]).double() + (best[:, :6, None] == best[:, None, 6:]).double() / 2
-    found = measure(system, [scored])
+    found = measure_system(system, [scored])
     assert found["none_auroc"] == pytest.approx(wins.mean().item())
     assert ("ece" in found) == (threshold == "acceptance")
 
@@ -174,7 +174,7 @@ def test_static_is_the_default_of_the_number_of_aspects(data: Path) -> None:
 def test_a_calibrated_kind_looks_at_validation(
     data: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Any]
 ) -> None:
-    monkeypatch.setattr("awatt.research.evaluation._CALIBRATION", 40)
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION", 40)
     system = make(data)
     replace_threshold(system, name, data, SHAPE, 5)
     threshold = kind(kind.config_type(), 3, 6)
@@ -199,7 +199,7 @@ def test_a_trained_kind_stays_where_it_is_and_cannot_be_put_elsewhere(data: Path
 
 
 def test_acceptance_is_calibrated_again_for_these_episodes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.research.evaluation._CALIBRATION", 40)
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION", 40)
     system = make(data, "acceptance")
     own, seen = system.threshold, []
     monkeypatch.setattr(type(own), "calibrate", lambda self, validation: seen.extend(validation))

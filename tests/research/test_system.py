@@ -15,9 +15,10 @@ from awatt.data.corpus import Corpus
 from awatt.data.episode import Episode
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.errors import AwattError, DataError
+from awatt.folders import FORMAT
 from awatt.models import MODELS
-from awatt.research.evaluation import score_episodes
-from awatt.research.system import FORMAT, System, SystemConfig
+from awatt.research.scoring import score_episodes
+from awatt.research.system import System, SystemConfig
 from awatt.thresholds.base import Scored
 from awatt.thresholds.kinds import THRESHOLDS
 
@@ -209,7 +210,8 @@ def test_a_model_is_four_files_and_no_pickle(saved: Path) -> None:
     content = json.loads((saved / "config.json").read_bytes())
     assert content["format"] == FORMAT
     assert content["settings"]["encoder"]["window"] == 3  # defaults are written out
-    assert content["sha256"] == hashlib.sha256(weights).hexdigest()
+    assert content["kind"] == "run"
+    assert content["sha256"]["model.safetensors"] == hashlib.sha256(weights).hexdigest()
 
 
 def test_saving_again_writes_the_same_bytes(vectors: Path, tmp_path: Path) -> None:
@@ -246,14 +248,22 @@ def reweigh(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
         state = safetensors.torch.load(path.read_bytes())
         content = change(state)
         path.write_bytes(content if isinstance(content, bytes) else safetensors.torch.save(state))
-        rewrite(sha256=hashlib.sha256(path.read_bytes()).hexdigest())(folder)
+        seal(folder)
 
     return damage
+
+
+def seal(folder: Path) -> None:
+    """Right digests, whatever the files hold."""
+    names = json.loads((folder / "config.json").read_bytes())["sha256"]
+    rewrite(sha256={name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names})(folder)
 
 
 def content_of(name: str, content: bytes) -> Callable[[Path], None]:
     def damage(folder: Path) -> None:
         (folder / name).write_bytes(content)
+        if name != "config.json":
+            seal(folder)
 
     return damage
 
@@ -274,24 +284,33 @@ def cut(folder: Path) -> None:
     ("damage", "file", "words"),
     [
         (without("config.json"), "config.json", "does not exist. A model is a folder with"),
-        (without("model.safetensors"), "model.safetensors", "does not exist. A model is a folder with"),
-        (without("tokenizer.json"), "tokenizer.json", "does not exist. A model is a folder with"),
+        (without("model.safetensors"), "model.safetensors", "is missing or cannot be read"),
+        (without("tokenizer.json"), "tokenizer.json", "is missing or cannot be read"),
         (content_of("config.json", b"{nonsense"), "config.json", "is not JSON"),
         (content_of("config.json", b"\xff\xfe"), "config.json", "is not JSON"),
-        (content_of("config.json", b"[]"), "config.json", "lacks format, sha256, method"),
-        (rewrite(method=None, n_way=None), "config.json", "lacks method, n_way. Is this a folder that"),
-        (rewrite(format=2), "config.json", "has format 2, this version of awatt"),
+        (content_of("config.json", b"[]"), "config.json", "is not a JSON object"),
+        (rewrite(method=None), "config.json", "lacks 'method', so it does not describe a run of"),
+        (rewrite(n_way=True), "config.json", "has 'True' for 'n_way'"),
+        (rewrite(kind="zip"), "config.json", "has kind 'zip', needs one of: run, aspect-model, detector"),
+        (rewrite(format=3), "config.json", "has format 3, this version of awatt"),
         (rewrite(format="1"), "config.json", "has format '1', this version of awatt"),
         (rewrite(method="proto-nope"), "config.json", "there is no method 'proto-nope'. Choose one of: matching,"),
         (rewrite(encoder="nope"), "config.json", "there is no encoder 'nope'. Choose one of: glove-cnn,"),
         (rewrite(threshold="nope"), "config.json", "there is no threshold 'nope'. Choose one of: static,"),
         (rewrite(settings={"model": {"x": 1}}), "config.json", "there is no setting 'model.x'. Valid here: model.e_m"),
         (rewrite(settings={"encoder": {"hidden": "6"}}), "config.json", "setting 'encoder.hidden' is '6', needs int."),
-        (rewrite(settings=[]), "config.json", "does not describe a model"),
-        (rewrite(method=["proto-awatt"]), "config.json", "does not describe a model"),
-        (rewrite(threshold="policy", n_way="3", settings={}), "config.json", "does not describe a model"),
-        (rewrite(encoder_details={}), "config.json", "does not describe a model"),
-        (rewrite(sha256="0" * 64), "model.safetensors", "is not the file that config.json names (sha256 differs)"),
+        (rewrite(settings=[]), "config.json", "does not describe a run of"),
+        (rewrite(method=["proto-awatt"]), "config.json", "does not describe a run of"),
+        (rewrite(threshold="policy", n_way="3", settings={}), "config.json", "does not describe a run of"),
+        (rewrite(encoder_details={}), "config.json", "does not describe a run of"),
+        (
+            rewrite(sha256={"model.safetensors": "0" * 64}),
+            "model.safetensors",
+            "is not the file that config.json names (sha256 differs)",
+        ),
+        (rewrite(sha256="0" * 64), "config.json", "has no valid 'sha256'"),
+        (rewrite(sha256={}), "config.json", "names no sha256 for model.safetensors"),
+        (rewrite(sha256={"model.safetensors": "0" * 64, "../x": "0" * 64}), "config.json", "has no valid 'sha256'"),
         (cut, "model.safetensors", "is not the file that config.json names (sha256 differs)"),
         (reweigh(lambda state: b"\x80\x04pickle"), "model.safetensors", "is not a safetensors file"),
         (reweigh(lambda state: b""), "model.safetensors", "is not a safetensors file"),

@@ -20,8 +20,8 @@ import awatt
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
 from awatt.errors import AwattError
-from awatt.research.evaluation import measure, replace_threshold, score_episodes
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
+from awatt.research.scoring import measure_system, replace_threshold, score_episodes
 from awatt.research.system import System, SystemConfig
 from awatt.research.training import pick_device, train
 from awatt.thresholds.kinds import THRESHOLDS
@@ -96,7 +96,8 @@ def test_it_learns(data: Path, tmp_path: Path) -> None:
     fresh = System.create(config.system, load_corpus(data, "test").sentences)
     trained = train(config, data, tmp_path / "run", device="cpu")
     before, after = (
-        measure(system, score_episodes(system, load_corpus(data, "test"), SHAPE, 100, 7)) for system in (fresh, trained)
+        measure_system(system, score_episodes(system, load_corpus(data, "test"), SHAPE, 100, 7))
+        for system in (fresh, trained)
     )
     # Of aspects that were never seen.
     assert before["auc"] < 0.8
@@ -185,7 +186,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
             value = next(values)
             return {"auc": value, "macro_f1": value, "argmax_f1": 0.0}
 
-        monkeypatch.setattr("awatt.research.training.measure", found)
+        monkeypatch.setattr("awatt.research.training.measure_system", found)
 
     return script
 
@@ -316,7 +317,7 @@ def test_acceptance_does_better_than_static_where_sentences_have_no_aspect(data:
     for threshold in ("acceptance", "static"):
         replace_threshold(trained, threshold, data, shape, 5)
         batches = score_episodes(trained, load_corpus(data, "test"), shape, 100, 7)
-        found[threshold] = measure(trained, batches)
+        found[threshold] = measure_system(trained, batches)
     new, old = found["acceptance"], found["static"]
     assert new["macro_f1"] > old["macro_f1"] + 0.1
     assert new["none_auroc"] > old["none_auroc"] + 0.1
@@ -521,7 +522,9 @@ def test_ctrl_c_leaves_the_best_model_so_far(data: Path, tmp_path: Path, epoch: 
     with pytest.raises(KeyboardInterrupt):
         train(configure(data, "policy"), data, run, device="cpu", on_step=interrupt)
     system = System.load(run)
-    found = measure(system, score_episodes(system, load_corpus(data, "val"), SHAPE, SHORT.validation_episodes, 5))
+    found = measure_system(
+        system, score_episodes(system, load_corpus(data, "val"), SHAPE, SHORT.validation_episodes, 5)
+    )
     best = max(entry["val_auc"] for entry in log_of(run))
     assert len(log_of(run)) == epoch - 1
     assert found["auc"] == pytest.approx(best, abs=1e-9)

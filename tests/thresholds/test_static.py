@@ -50,7 +50,7 @@ def test_a_value_outside_zero_to_one_is_refused(value: float) -> None:
 
 def test_what_is_not_trained_or_calibrated_says_so(make_scored: Make) -> None:
     threshold = Static(StaticConfig(), 3, 2)
-    assert not threshold.trained
+    assert not threshold.stage
     assert not threshold.calibrated
     assert list(threshold.parameters()) == []
     with pytest.raises(NotImplementedError, match="Static is not calibrated"):
@@ -64,5 +64,5 @@ def test_every_kind_has_a_name_and_settings() -> None:
     for kind in THRESHOLDS.values():
         threshold = kind(kind.config_type(), 4, 2)
         assert threshold.n_way == 4
-        assert bool(list(threshold.parameters())) == kind.trained
+        assert bool(list(threshold.parameters())) == bool(kind.stage)
         assert bool(list(threshold.buffers())) == kind.calibrated

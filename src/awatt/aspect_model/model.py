@@ -1,14 +1,13 @@
-"""The bundled model: what examples teach of each aspect, and how likely a sentence mentions it. Needs no torch."""
+"""The detector's own model: how likely a sentence mentions each aspect, from a few examples. Needs no torch."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,111 +15,197 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from tokenizers import Tokenizer
 
-from awatt import __version__
 from awatt.arrays import Sentences
-from awatt.aspect_model.features import Fitted, Line, attention, features, fit, logits, read_line
-from awatt.errors import DataError
-from awatt.files import write_text, write_whole
+from awatt.aspect_model.features import (
+    EmbeddedSentences,
+    Fitted,
+    Parameters,
+    attention,
+    embed,
+    features,
+    fit,
+    logits,
+)
+from awatt.data.corpus import Corpus
+from awatt.data.episode import PredictedEpisodes, Prediction
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.errors import AwattError, DataError
+from awatt.folders import ASPECT_MODEL, CARD, TOKENIZER, WEIGHTS, Folder, open_folder, write_folder
+from awatt.thresholds.default import default_threshold
 
-FORMAT = 1
 BUNDLED = Path(__file__).parent / "weights"
 Floats = npt.NDArray[np.float32]
+Probabilities = npt.NDArray[np.float64]
+_HEAD = ("format", "kind", "awatt", "sha256")  # of config.json: written anew
 
 
-@dataclass(frozen=True)
-class Adapted:
-    """What a matcher keeps of the examples: arrays only, no text."""
-
-    arrays: dict[str, Floats]
-
-    @property
-    def fitted(self) -> Fitted:
-        """The same by name."""
-        return Fitted(**self.arrays)
-
-
-class Matcher:
+class AspectModel:
     """Token vectors, a background of ordinary sentences, and the few numbers that were learned on top of them."""
+
+    kind: ClassVar[str] = ASPECT_MODEL
+    #: scores are probabilities, each aspect judged on its own
+    probabilistic: ClassVar[bool] = True
 
     def __init__(self, tokenizer: Tokenizer, tensors: Mapping[str, npt.NDArray[Any]], settings: dict[str, Any]) -> None:
         self.tokenizer, self.settings = tokenizer, settings
         self.tensors = dict(tensors)
         self.threshold, self.max_length = float(settings["threshold"]), int(settings["max_length"])
-        # int8 (n_words, dim), and two numbers a word: what makes its vector one of length 1, and its length before
-        self.table, self.scale, self.loudness = (tensors[name] for name in ("table", "scale", "loudness"))
-        prefix = "parameter."
-        self.parameters = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
+        # int8 (n_words, dim), and two numbers per word: the factor to length 1, and its norm in a mean vector
+        self.table, self.scale, self.norm = (tensors[name] for name in ("table", "scale", "loudness"))
+        self.parameters = Parameters.from_tensors(tensors)
         ordinary = Sentences(tensors["background_ids"].astype(np.int64), tensors["background_lengths"].astype(np.int64))
-        self.background = self.read(ordinary)
+        self.background = self.embed(ordinary)
+
+    # -- folders
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Matcher:
+    def load(cls, path: Path | None = None) -> Self:
         """From a saved folder; the bundled one by default."""
-        folder = folder or BUNDLED
+        return cls.from_folder(open_folder(path or BUNDLED, ASPECT_MODEL))
+
+    @classmethod
+    def from_folder(cls, folder: Folder) -> Self:
+        """From a folder that has been opened."""
+        settings = {name: value for name, value in folder.config.items() if name not in _HEAD}
+        folder.setting("threshold", (int, float))
+        folder.setting("max_length", int)
+        folder.setting("unknown", int)
         try:
-            settings = json.loads((folder / "config.json").read_bytes())
-            weights = (folder / "model.safetensors").read_bytes()
-            if settings["format"] != FORMAT:
-                raise DataError(
-                    f"has format {settings['format']!r}, this version reads {FORMAT}.", folder / "config.json"
-                )
-            if hashlib.sha256(weights).hexdigest() != settings["sha256"]:
-                raise DataError(
-                    "is not the file that config.json names (sha256 differs).", folder / "model.safetensors"
-                )
-            tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text("utf-8"))
-            return cls(tokenizer, load(weights), settings)
+            tensors = load(folder.read(WEIGHTS))
+            tokenizer = Tokenizer.from_str(folder.read(TOKENIZER).decode("utf-8"))
+            return cls(tokenizer, tensors, settings)
         except DataError:
             raise
-        except FileNotFoundError as error:
-            raise DataError(f"lacks {Path(error.filename).name}. Is this a model's folder?", folder) from None
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"is not a model that detects: {error!r}.", folder) from None
+        except KeyError as error:
+            raise DataError(f"lacks the tensor {error}. Copy the folder again.", folder.path / WEIGHTS) from None
+        except (SafetensorError, TypeError, ValueError) as error:
+            raise DataError(f"cannot be read as a model ({error}). Copy the folder again.", folder.path) from None
 
-    def save(self, folder: Path) -> None:
-        """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``, each whole."""
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = save(self.tensors)
-        settings = {**self.settings, "format": FORMAT, "awatt": __version__}
-        settings["sha256"] = hashlib.sha256(weights).hexdigest()
-        write_text(folder / "tokenizer.json", self.tokenizer.to_str())
-        write_whole(folder / "model.safetensors", weights)
-        write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
+    def save(self, path: Path) -> None:
+        """Write the folder."""
+        kept = {CARD: (path / CARD).read_bytes()} if (path / CARD).is_file() else {}
+        write_folder(path, self.kind, self.settings, {**self.files(), **kept})
+
+    def files(self) -> dict[str, bytes]:
+        """The model's files, for a folder."""
+        return {WEIGHTS: save(self.tensors), TOKENIZER: self.tokenizer.to_str().encode()}
+
+    def config(self) -> dict[str, Any]:
+        """What ``from_folder`` needs besides the files."""
+        return self.settings
+
+    # -- what every model of a detector offers
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """The texts as token ids; a text without any token becomes one unknown token."""
         return Sentences.from_texts(self.tokenizer, texts, self.max_length, empty=self.settings["unknown"])
 
-    def adapt(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Adapted:
+    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Fitted:
         """Learn from examples, labels (n_examples, n_aspects) and the aspects' names, where they have any."""
         vectors = self.name_vectors(names or [""] * labels.shape[1])
-        fitted = fit(self.parameters, self.read(examples), labels.astype(np.float32), self.background, vectors)
-        return Adapted({name: np.asarray(value, dtype=np.float32) for name, value in fitted._asdict().items()})
+        fitted = fit(self.parameters, self.embed(examples), labels.astype(np.float32), self.background, vectors)
+        return Fitted.from_arrays(fitted.to_arrays())
 
-    def probabilities(self, adapted: Adapted, sentences: Sentences) -> npt.NDArray[np.float64]:
-        """How likely each sentence mentions each aspect. (n_sentences, n_aspects)"""
-        evidence = features(self.parameters, adapted.fitted, self.read(sentences))
-        return 1 / (1 + np.exp(-logits(self.parameters, evidence).astype(np.float64)))
+    def predict(self, fitted: Fitted, sentences: Sentences, mode: str = "auto") -> Prediction:
+        """Scores and decisions. With mode "paper" the scores are a softmax over the aspects, cut as in the paper."""
+        scores = self.probabilities(fitted, sentences)
+        if mode == "paper":
+            scores = shares(scores)
+        return Prediction(scores, scores >= self.auto_threshold(scores.shape[1], mode))
 
-    def weights(self, adapted: Adapted, sentences: Sentences) -> Floats:
-        """How much of each aspect's attention each token has; a sentence's sum to 1. (n_tokens, n_aspects)"""
-        found: Floats = attention(self.parameters, adapted.fitted, self.read(sentences))
+    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float:
+        """The score from which an aspect counts as found, unless somebody says otherwise."""
+        return default_threshold(n_aspects) if mode == "paper" else self.threshold
+
+    def word_weights(self, fitted: Fitted, sentences: Sentences) -> Floats:
+        """The share of each token in each aspect's attention; a sentence's sum to 1. (n_tokens, n_aspects)"""
+        found: Floats = attention(self.parameters, fitted, self.embed(sentences))
         return found
 
+    def mean_vectors(self, sentences: Sentences) -> Floats:
+        """A unit vector per sentence: similar sentences have similar ones. (n_sentences, dim)"""
+        means: Floats = self.embed(sentences).means
+        return means
+
+    def pack(self, fitted: Fitted) -> dict[str, npt.NDArray[Any]]:
+        """What was learned, as named arrays."""
+        return fitted.to_arrays()
+
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Fitted:
+        """The inverse of ``pack``."""
+        return Fitted.from_arrays(arrays)
+
+    # -- evaluation
+
+    def predict_episodes(
+        self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
+    ) -> Iterator[PredictedEpisodes]:
+        """Episodes 0 to ``episodes - 1`` of the corpus, one at a time. The aspects' names are not used.
+
+        An example counts for every aspect of the episode that it mentions, and against the others.
+        """
+        sentences = self.tokenize(corpus.sentences)
+        for batch in EpisodeSampler(corpus, shape, seed).batches(0, episodes, 1):
+            episode = batch[0]
+            support = np.unique(episode.support)
+            fitted = self.fit(sentences.take(support), corpus.mentions[support[:, None], episode.aspects])
+            found = self.predict(fitted, sentences.take(episode.query))
+            yield PredictedEpisodes(
+                ranking=found.scores[None],
+                evidence=found.scores[None],
+                selected=found.accepted[None],
+                targets=batch.targets,
+                probabilistic=True,
+            )
+
+    def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
+        """Decide with another threshold, a number from 0 to 1; gives its name."""
+        number = math.nan
+        with suppress(ValueError):
+            number = float(wanted)
+        if not 0 <= number <= 1:
+            raise AwattError(f"the threshold is '{wanted}', but this model needs a number from 0 to 1.")
+        self.threshold = number
+        return str(number)
+
+    @property
+    def threshold_name(self) -> str:
+        """For results."""
+        return str(self.threshold)
+
+    @property
+    def trained_with(self) -> tuple[EpisodeShape, int]:
+        """The episodes and the seed that an evaluation takes by default."""
+        return EpisodeShape(), 5
+
+    # -- vectors
+
+    def probabilities(self, fitted: Fitted, sentences: Sentences) -> Probabilities:
+        """How likely each sentence mentions each aspect. (n_sentences, n_aspects)"""
+        evidence = features(self.parameters, fitted, self.embed(sentences))
+        return 1 / (1 + np.exp(-logits(self.parameters, evidence).astype(np.float64)))
+
     def name_vectors(self, names: Sequence[str]) -> Floats:
-        """A unit vector for each name; zeros for a name that says nothing, such as a number. (n_names, dim)"""
+        """A unit vector per name; zeros for a name without letters, such as a number. (n_names, dim)"""
         # "food#style_options" and "BatteryLife" are words, too.
         words = [re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name) for name in names]
-        says = np.array([[any(map(str.isalpha, name))] for name in words], dtype=np.float32)
-        return self.read(self.tokenize(words)).means * says
+        has_letters = np.array([[any(map(str.isalpha, name))] for name in words], dtype=np.float32)
+        return self.mean_vectors(self.tokenize(words)) * has_letters
 
-    def vectors(self, ids: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """The unit vector of each token (n_tokens, dim), and how much it counts (n_tokens, 1)."""
+    def token_vectors(self, ids: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The unit vector of each token (n_tokens, dim), and its weight in a mean vector (n_tokens, 1)."""
         tokens = self.table[ids].astype(np.float32)
         tokens *= self.scale[ids]
-        return tokens, self.loudness[ids]
+        return tokens, self.norm[ids]
 
-    def read(self, sentences: Sentences) -> Line:
-        """What the evidence is made from."""
-        ids, places = np.unique(sentences.ids, return_inverse=True)
-        return read_line(*self.vectors(ids), places, sentences.lengths)
+    def embed(self, sentences: Sentences) -> EmbeddedSentences:
+        """What the features are made from."""
+        ids, rows = np.unique(sentences.ids, return_inverse=True)
+        return embed(*self.token_vectors(ids), rows, sentences.lengths)
+
+
+def shares(probabilities: Probabilities) -> Probabilities:
+    """The paper's scores: a softmax over the aspects of the log-odds, so that a sentence's sum to 1. Same shape."""
+    sure = np.clip(probabilities, 1e-12, 1 - 1e-12)
+    odds = sure / (1 - sure)  # softmax(log(odds)) is each one's share of the odds
+    return odds / odds.sum(-1, keepdims=True)

@@ -34,7 +34,8 @@ app.command("evaluate")(research.evaluate)
 app.command("models")(registry.models)
 app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
-app.command("bundle")(train_detector.bundle)
+app.command("train-detector")(train_detector.train_detector)
+app.command("bundle", hidden=True)(train_detector.bundle)
 app.command("reproduce", cls=reproduce.ListsCommand)(reproduce.reproduce)
 
 # typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from awatt.cli.options import (
+    FORMATS,
     Address,
     AspectsColumn,
     Engine,
@@ -18,10 +19,8 @@ from awatt.cli.options import (
     ModelFolder,
     TextColumn,
     Thresholds,
-    check_engine,
-    open_detector,
+    is_ray,
 )
-from awatt.errors import AwattError
 
 if TYPE_CHECKING:
     from awatt.detector.bulk import Summary
@@ -33,22 +32,36 @@ def detect(
     ],
     examples: ExamplesFile = None,
     model: ModelFolder = None,
-    out: Annotated[str, typer.Option("--out", help="File to write, in the format of its suffix; - is stdout.")] = "-",
+    out: Annotated[
+        str, typer.Option("--out", metavar="FILE", help="File to write, in the format of its suffix; - is stdout.")
+    ] = "-",
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
-    examples_text_column: Annotated[str, typer.Option(help="Column of the examples that holds the text.")] = "text",
+    examples_text_column: Annotated[
+        str, typer.Option(metavar="NAME", help="Column of the examples that holds the text.")
+    ] = "text",
     threshold: Thresholds = None,
-    mode: Mode | None = None,
+    mode: Mode = None,
     reviews: Annotated[bool, typer.Option("--reviews", help="Rows are whole reviews: split them.")] = False,
     words: Annotated[bool, typer.Option("--words", help="Add the words that decided, with offsets.")] = False,
-    prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = "",
-    input_format: Annotated[str | None, typer.Option("--format", help="Format of FILE, whatever its suffix.")] = None,
-    out_format: Annotated[str | None, typer.Option(help="Format of --out, whatever its suffix.")] = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="Put this before the names of the new columns. [default: nothing]")
+    ] = "",
+    input_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: that of its suffix]"),
+    ] = None,
+    out_format: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", help=f"Format of --out: {FORMATS}. [default: that of its suffix, jsonl for -]"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")] = False,
     engine: Engine = "local",
     address: Address = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="With --engine ray: how many at a time.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --engine ray: tasks at a time. [default: one per core]")
+    ] = None,
     max_errors: Annotated[int, typer.Option(min=0, help="List this many unreadable rows; the others count.")] = 20,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, on stdout if --out is a file.")
@@ -60,28 +73,25 @@ def detect(
     Rows that cannot be read are listed and left out, and the exit code is 3. With --engine ray, FILE may be a pattern
     such as 'reviews/*.parquet', here or in an object store, and --out is a folder.
     """
-    from awatt.detector.bulk import AlreadyCompleteError, BulkConfig, check_apart, detect_file, estimate_rows
+    from awatt.detector.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
+    from awatt.detector.opening import open_detector
 
-    on_ray = check_engine(engine)
-    if on_ray and out == "-":
-        raise AwattError("--engine ray writes a folder. Give one: --out found, say.")
-    if examples is not None:
-        check_apart(out, str(examples))
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, threshold, mode, *columns)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
+    options: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "max_errors": max_errors}
+    options["also_read"] = () if examples is None else (str(examples),)
     began = time.monotonic()
     show = not quiet and sys.stderr.isatty()
     try:
         with _Progress(estimate_rows(source, input_format) if show else None, show) as progress:
-            options: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "max_errors": max_errors}
-            if on_ray:
+            options["on_batch"] = progress.update
+            if is_ray(engine):
                 from awatt.scale.detection import detect_files
 
-                options |= {"address": address, "workers": workers}
-                summary = detect_files(detector, source, out, config, **options, on_batch=progress.update)
+                summary = detect_files(detector, source, out, config, address=address, workers=workers, **options)
             else:
-                summary = detect_file(detector, source, out, config, **options, on_batch=progress.update)
+                summary = detect_file(detector, source, out, config, **options)
     except AlreadyCompleteError as note:
         typer.echo(f"awatt: {note}", err=True)
         return

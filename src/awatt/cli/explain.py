@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,6 @@ from awatt.cli.options import (
     ModelFolder,
     TextColumn,
     Thresholds,
-    open_detector,
 )
 
 if TYPE_CHECKING:
@@ -30,12 +30,14 @@ def explain(
     examples: ExamplesFile = None,
     model: ModelFolder = None,
     threshold: Thresholds = None,
-    mode: Mode | None = None,
+    mode: Mode = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
     as_json: AsJson = False,
 ) -> None:
     """Show the words that decided and the score of every aspect."""
+    from awatt.detector.opening import open_detector
+
     detector = open_detector(examples, model, threshold, mode, text_column, aspects_column)
     review = detector.detect_review(_read_stdin() if text == "-" else text)
     if as_json:
@@ -63,8 +65,9 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
     for aspect, score in sorted(review.scores.items(), key=lambda item: -item[1]):
         words = ", ".join(f"{word.text} {word.weight:.2f}" for word in review.words.get(aspect, []))
         sign = "≥" if aspect in review.aspects else "<"
-        typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cuts[aspect]:.2f}  {words}".rstrip())
-    weak = [aspect for aspect, count in zip(detector.aspects, detector.learned.counts, strict=True) if count == 1]
+        cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # decided for each sentence anew
+        typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
+    weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:
         typer.echo(f"awatt: only 1 example of {', '.join(weak)}: weak. Add some, 5 are a good number.", err=True)
 
@@ -82,11 +85,13 @@ def report(
     examples: ExamplesFile = None,
     model: ModelFolder = None,
     threshold: Thresholds = None,
-    mode: Mode | None = None,
+    mode: Mode = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
     as_json: AsJson = False,
 ) -> None:
     """Judge every example by the others: how good to expect it to be, confusable aspects, wrong-looking examples."""
+    from awatt.detector.opening import open_detector
+
     made = open_detector(examples, model, threshold, mode, text_column, aspects_column).report()
     typer.echo(json.dumps(dataclasses.asdict(made), ensure_ascii=False, indent=1) if as_json else str(made))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from awatt.cli.options import Address, Engine, check_engine
+from awatt.cli.options import Address, Engine, is_ray
 
 if TYPE_CHECKING:
     from awatt.reproduce.suites import Choice, Run
@@ -75,10 +75,10 @@ def reproduce(
     if _SHOWN.keys() & set(items):
         _show(items, results)
         return
-    choice = Choice(_seeds(seeds), _names(methods), _pairs(settings), _names(datasets))
+    choice = Choice.parse(seeds, methods, settings, datasets)
     runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
     overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
-    if _run(runs, data, results, work, jobs, overrides, dry_run, address if check_engine(engine) else None):
+    if _run(runs, data, results, work, jobs, overrides, dry_run, address if is_ray(engine) else None):
         _publish(items, choice, data, results)
 
 
@@ -160,31 +160,3 @@ def _needed(data: Path | None) -> Path:
     if data is None:
         raise AwattError("--data is needed: the folder that 'awatt data build' wrote.")
     return data
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    from awatt.errors import AwattError
-
-    seeds = text.replace(",", " ").split()
-    for seed in seeds:
-        if not seed.isdecimal():
-            raise AwattError(f"--seeds needs whole numbers, found {seed!r}.")
-    if not seeds:
-        raise AwattError("--seeds needs at least one number, such as --seeds 5.")
-    return tuple(map(int, seeds))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (name.strip() for name in text.split(","))))
-
-
-def _pairs(settings: str) -> tuple[tuple[int, int], ...]:
-    from awatt.errors import AwattError
-
-    pairs = []
-    for setting in settings.replace(",", " ").split():
-        n_way, cross, n_shot = setting.partition("x")
-        if not (cross and n_way.isdecimal() and n_shot.isdecimal()):
-            raise AwattError(f"--settings needs pairs such as 5x5, found {setting!r}.")
-        pairs.append((int(n_way), int(n_shot)))
-    return tuple(pairs)

@@ -1,27 +1,26 @@
-"""``awatt bundle``: train the model that the package ships with."""
+"""``awatt train-detector``: train the detector's own model."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from awatt.data.sampler import EpisodeShape
+Datasets = Annotated[
+    Path,
+    typer.Option("--data", metavar="FOLDER", help="Folder that 'awatt data build' wrote, with all three datasets."),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder for the model.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the training, such as tasks=200."),
+]
+Cores = Annotated[int, typer.Option("--threads", min=1, help="CPU threads.")]
 
 
-def bundle(
-    data: Annotated[Path, typer.Option(help="Folder that 'awatt data build' wrote, with all three datasets.")],
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    set_items: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the training, such as tasks=200."),
-    ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Cores to use.")] = 1,
-) -> None:
-    """Train the bundled model on the train categories and calibrate it on the validation categories.
+def train_detector(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
+    """Train the detector's own model on the train categories and calibrate it on the validation categories.
 
     The static vectors come from AWATT_SHARED/weights/potion-base-8M.
     """
@@ -32,48 +31,18 @@ def bundle(
     from rich.console import Console
     from rich.progress import Progress
 
-    from awatt.aspect_model.train import BundleConfig, train
+    from awatt.aspect_model.train import TrainDetectorConfig, train
 
-    given = parse_overrides([f"bundle.{item}" for item in set_items or []]).get("bundle", {})
-    config = build(BundleConfig, given, "bundle")
+    given = parse_overrides([f"training.{item}" for item in settings or []]).get("training", {})
+    config = build(TrainDetectorConfig, given, "training")
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("learning", total=config.tasks)
-        matcher = train(data, config, lambda done, loss: bar.update(task, completed=done))
-    matcher.save(out)
+        model = train(data, config, lambda done, loss: bar.update(task, completed=done))
+    model.save(out)
     typer.echo(str(out))
 
 
-def find_matcher(run: Path) -> Path | None:
-    """The folder of a model that detects: 'bundled', or one that 'awatt bundle' wrote; None for a run's folder."""
-    from awatt.aspect_model.model import BUNDLED
-
-    if run == Path("bundled"):
-        return BUNDLED
-    return run if (run / "config.json").is_file() and not (run / "run.json").is_file() else None
-
-
-def evaluate_matcher(
-    folder: Path, data: Path, split: str, episodes: int, threshold: str | None, seed: int, shape: EpisodeShape
-) -> dict[str, Any]:
-    """Its measures on episodes of a split, at its own threshold or another."""
-    from awatt.aspect_model.evaluation import judge, measure
-    from awatt.aspect_model.model import Matcher
-    from awatt.data.corpus import load_corpus
-
-    matcher = Matcher.load(folder)
-    cut = matcher.threshold if threshold is None else _probability(threshold)
-    judged = judge(matcher, load_corpus(data, split), shape, episodes, seed)
-    return {**measure(judged, cut), "threshold": cut}
-
-
-def _probability(threshold: str) -> float:
-    from awatt.errors import AwattError
-
-    try:
-        number = float(threshold)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number <= 1:
-        needed = "for a model that detects a number from 0 to 1 is needed"
-        raise AwattError(f"--threshold is '{threshold}', but {needed}.")
-    return number
+def bundle(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
+    """The old name of train-detector."""
+    typer.echo("awatt: 'awatt bundle' is called 'awatt train-detector' now; the old name will go.", err=True)
+    train_detector(data, out, settings, threads)

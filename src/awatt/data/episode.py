@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,3 +34,20 @@ class Episode:
     def __getitem__(self, rows: int | slice) -> Episode:
         """One episode of a batch, or a part of the batch."""
         return Episode(self.aspects[rows], self.support[rows], self.query[rows], self.targets[rows])
+
+
+class Prediction(NamedTuple):
+    """What a model says of some sentences."""
+
+    scores: npt.NDArray[np.float64]  # (n_sentences, n_aspects)
+    accepted: npt.NDArray[np.bool_]  # (n_sentences, n_aspects) by the model's own threshold
+
+
+class PredictedEpisodes(NamedTuple):
+    """A batch of episodes with what a model says of their queries. (episodes, n_query, n_way) each"""
+
+    ranking: npt.NDArray[np.floating]  # what AUC and argmax-F1 are measured on
+    evidence: npt.NDArray[np.floating]  # what the decision is based on, comparable across queries
+    selected: npt.NDArray[np.bool_]
+    targets: npt.NDArray[np.bool_]
+    probabilistic: bool  # whether the evidence is the probability that an aspect is mentioned

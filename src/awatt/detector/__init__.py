@@ -1,1 +1,13 @@
-"""What the detector is made of: examples, rules, words, saved folders, advice, and files in bulk."""
+"""The tool: `AspectDetector`, and what it is made of. People call it with their sentences; it knows no episodes."""
+
+from typing import Any
+
+_PUBLIC = {"AspectDetector": "detector", "Detection": "results", "Review": "results", "Word": "results"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'awatt.detector' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"awatt.detector.{_PUBLIC[name]}"), name)

@@ -75,12 +75,13 @@ def detect_file(
     overwrite: bool = False,
     resume: bool = False,
     max_errors: int = LISTED,
+    also_read: Sequence[str] = (),
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of ``source`` and write the rows, with new columns, to ``out``.
 
-    Rows that cannot be read are counted and left out. JSONL, CSV and TSV files can be resumed; what goes to stdout
-    or to Parquet cannot.
+    ``also_read`` are other files that must not be overwritten. Rows that cannot be read are counted and left out.
+    JSONL, CSV and TSV files can be resumed; what goes to stdout or to Parquet cannot.
     """
     summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
     columns: list[str] = []
@@ -96,7 +97,8 @@ def detect_file(
     kind, _ = format_of(out, config.out_format)
     if kind == "txt":
         raise AwattError(f"{out}: plain text has no room for aspects. Write .jsonl, .csv, .tsv or .parquet.")
-    check_apart(out, source)
+    for read in (source, *also_read):
+        check_apart(out, read)
     make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
     writer: Any
     if out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM:
@@ -160,13 +162,13 @@ def _settings(detector: AspectDetector, source: str, config: BulkConfig) -> dict
 
 def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
     """What the rows depend on besides the input, under the names that a person knows."""
-    digest, adapted = hashlib.sha256(), detector.learned.adapted
-    if adapted is not None:
-        for name, array in sorted(adapted.arrays.items()):
+    digest = hashlib.sha256()
+    if detector.fitted_ is not None:
+        for name, array in sorted(detector.loaded_model.pack(detector.fitted_).items()):
             digest.update(name.encode() + array.tobytes())
     return {
         "set of examples or model": [list(detector.aspects), digest.hexdigest()],
-        "threshold or mode": [detector.mode, detector.thresholds().tolist()],
+        "threshold or mode": [detector.mode, list(map(repr, detector.thresholds().tolist()))],
         "choice of columns": asdict(config),
     }
 

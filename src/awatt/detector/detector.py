@@ -11,16 +11,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from awatt.aspect_model.model import Matcher
+from awatt.arrays import Sentences
 from awatt.config import choose
+from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples, Given, check_texts, read_targets
-from awatt.detector.learned import Learned, load_matcher
-from awatt.detector.report import Report, Suggestion, make_report, make_suggestions
-from awatt.detector.results import Detection, Review
-from awatt.detector.thresholds import AUTO, MODES, Bools, Floats, Threshold, f1, resolve, tune
-from awatt.detector.words import split_sentences
+from awatt.detector.models import Model, load_model
+from awatt.detector.report import Report, make_report
+from awatt.detector.results import Detection, Review, Word
+from awatt.detector.suggest import Suggestion, make_suggestions
+from awatt.detector.thresholds import AUTO, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
+from awatt.detector.words import deciding_words, split_sentences
 from awatt.errors import AwattError
-from awatt.thresholds.default import default_threshold
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
 CHUNK = 128  # sentences that are computed at once: their arrays stay in the cache, and memory stays small
@@ -33,17 +34,19 @@ class AspectDetector:
 
     threshold: "auto" (the model's own), a number from 0 to 1, or a dict of them by aspect. It can be given again
         at every call, and changing it needs no fit.
-    mode: "acceptance" judges every aspect on its own, so that none may be found, and a score is a probability.
+    mode: "auto" is the model's own rule. The detector's own model, and a run with the acceptance threshold, judge
+        every aspect on its own, so that none may be found, and a score is a probability; "acceptance" insists on that.
         "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, cut at its static threshold for their
         number. It picks relative to the other aspects, so it finds one even where there is none.
-    model: the folder of another model than the bundled one.
+    model: the folder of another model than the bundled one: a run of ``awatt train``, a model of ``awatt
+        train-detector``, or a saved detector.
     classes: names for the columns of an indicator matrix ``y``, or the order of the labels.
     """
 
     def __init__(
         self,
         threshold: Threshold = AUTO,
-        mode: str = "acceptance",
+        mode: str = AUTO,
         model: str | Path | None = None,
         classes: Sequence[Any] | None = None,
     ) -> None:
@@ -51,65 +54,84 @@ class AspectDetector:
 
     @classmethod
     def from_examples(cls, examples: Given, **parameters: Any) -> Self:
-        """A detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]``, or a file of such rows."""
-        detector = cls(**parameters)
-        detector._learn(Examples.of(examples))
-        return detector
+        """A detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]`` or a file of such rows.
+
+        Every aspect needs an example, unless they are given as an `Examples` object.
+        """
+        return cls(**parameters).learn(Examples.of(examples))._warn()
 
     # -- what examples teach
 
-    def _learn(self, examples: Examples, classes: Sequence[Any] | None = None, indicators: bool = False) -> None:
-        self._set_state(Learned.of(examples, self._matcher), examples, classes, indicators)
-        for aspect in compress(examples.aspects, examples.counts == 0):
-            _log.warning("aspect '%s' has no example and will never be found", aspect)
+    def learn(self, examples: Examples) -> Self:
+        """Learn from these examples alone. An aspect without any is never found: its score is always 0."""
+        model, known = self.loaded_model, examples.counts > 0
+        fitted = None
+        if known.any():
+            names = list(compress(examples.aspects, known))
+            fitted = model.fit(model.tokenize(examples.texts), examples.labels[:, known], names)
+        self._set_state(examples.aspects, examples.counts, fitted, examples)
+        return self
 
     def _set_state(
-        self, learned: Learned, examples: Examples | None, classes: Sequence[Any] | None, indicators: bool
+        self,
+        aspects: Sequence[str],
+        counts: Any,
+        fitted: Any,
+        examples: Examples | None,
+        classes: Sequence[Any] | None = None,
+        indicators: bool = False,
     ) -> None:
-        self.learned_, self.examples_, self.indicators_ = learned, examples, indicators
-        self.classes_ = np.array(learned.aspects if classes is None else list(classes))
+        self.aspects_, self.counts_, self.fitted_ = tuple(aspects), np.asarray(counts, dtype=np.int64), fitted
+        self.examples_, self.indicators_ = examples, indicators
+        self.classes_ = np.array(list(aspects if classes is None else classes))
+
+    def _warn(self) -> Self:
+        for aspect in compress(self.aspects_, self.counts_ == 0):
+            _log.warning("aspect '%s' has no example and will never be found", aspect)
+        return self
 
     @property
-    def _matcher(self) -> Matcher:
-        return load_matcher(self.model)
-
-    @property
-    def learned(self) -> Learned:
-        """What it knows of its aspects."""
-        if not hasattr(self, "learned_"):
-            raise AwattError("this detector has no examples yet. Use AspectDetector.from_examples, or fit(X, y).")
-        return self.learned_
+    def loaded_model(self) -> Model:
+        """The model that computes."""
+        return load_model(self.model)
 
     @property
     def aspects(self) -> tuple[str, ...]:
         """The names of the aspects."""
-        return self.learned.aspects
+        if not hasattr(self, "fitted_"):
+            raise AwattError("this detector has no examples yet. Use AspectDetector.from_examples, or fit(X, y).")
+        return self.aspects_
 
-    def _examples(self) -> Examples:
-        if self.learned and self.examples_ is None:
+    @property
+    def examples(self) -> Examples:
+        """What it learned from."""
+        if self.aspects and self.examples_ is None:
             raise AwattError("this detector was saved without its examples, which this needs. Save it with them.")
         assert self.examples_ is not None
         return self.examples_
+
+    @property
+    def _known(self) -> Bools:
+        """Which aspects have examples: the model knows only these. (n_aspects,)"""
+        return self.counts_ > 0
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add an aspect."""
         if aspect.strip() in self.aspects:
             raise AwattError(f"there is an aspect '{aspect}' already. Use add_examples, or another name.")
-        self._learn(self._examples().extended(aspect, examples))
-        return self
+        return self.learn(self.examples.extended(aspect, examples))._warn()
 
     def add_examples(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add examples of an aspect."""
         choose(dict.fromkeys(self.aspects), aspect, "aspect")
-        self._learn(self._examples().extended(aspect, examples))
-        return self
+        return self.learn(self.examples.extended(aspect, examples))._warn()
 
     def remove_aspect(self, aspect: str) -> Self:
         """Forget an aspect and the sentences that mentioned no other."""
         choose(dict.fromkeys(self.aspects), aspect, "aspect")
         if len(self.aspects) == 1:
             raise AwattError(f"'{aspect}' is the only aspect. Add another one before it is removed.")
-        self._learn(self._examples().without(aspect))
+        self.learn(self.examples.without(aspect))
         if isinstance(self.threshold, Mapping):
             self.threshold = {name: value for name, value in self.threshold.items() if name != aspect}
         return self
@@ -151,24 +173,85 @@ class AspectDetector:
     def _detections(
         self, texts: list[str], begins: list[int], threshold: Threshold | None, words: bool
     ) -> list[Detection]:
-        learned, cut, mode = self.learned, self.thresholds(threshold), self._mode()
-        chunks = (slice(first, first + CHUNK) for first in range(0, len(texts), CHUNK))
-        return [
-            found
-            for chunk in chunks
-            for found in learned.detections(self._matcher, texts[chunk], begins[chunk], mode, cut, words)
-        ]
+        """``begins`` shift the offsets of the words."""
+        cut, model = self.thresholds(threshold), self.loaded_model
+        found: list[Detection] = []
+        for first in range(0, len(texts), CHUNK):
+            part, shifts = texts[first : first + CHUNK], begins[first : first + CHUNK]
+            sentences = model.tokenize(part)
+            scores, accepted = self._decide(self._predict(part, sentences), cut)
+            decided = self._words(part, shifts, sentences, accepted) if words else {}
+            rows = zip(part, shifts, scores.round(4).tolist(), accepted.tolist(), strict=True)
+            found += [
+                Detection(
+                    text,
+                    list(compress(self.aspects_, hits)),
+                    dict(zip(self.aspects_, row, strict=True)),
+                    decided.get(number, {}),
+                    begin,
+                )
+                for number, (text, begin, row, hits) in enumerate(rows)
+            ]
+        return found
+
+    def _predict(self, texts: Sequence[str], sentences: Sentences) -> Prediction:
+        """Of all aspects; a blank text mentions nothing, and neither is an aspect without examples ever found."""
+        scores = np.zeros((len(texts), len(self.aspects)))
+        accepted = np.zeros(scores.shape, dtype=bool)
+        if self.fitted_ is not None and len(texts):
+            scores[:, self._known], accepted[:, self._known] = self.loaded_model.predict(
+                self.fitted_, sentences, self._mode()
+            )
+            blank = [not text or text.isspace() for text in texts]
+            scores[blank], accepted[blank] = 0, False
+        return Prediction(scores, accepted)
+
+    def _decide(self, predicted: Prediction, cut: Floats) -> Prediction:
+        """With a number from which each aspect counts; where there is none (NaN), as the model decided."""
+        accepted = np.where(np.isnan(cut), predicted.accepted, predicted.scores >= cut)
+        return Prediction(predicted.scores, accepted)
+
+    def _words(
+        self, texts: Sequence[str], begins: Sequence[int], sentences: Sentences, accepted: Bools
+    ) -> dict[int, dict[str, list[Word]]]:
+        """For each text in which something was found, the words that decided, by aspect."""
+        wanted, model = np.flatnonzero(accepted.any(1)), self.loaded_model
+        if not len(wanted) or self.fitted_ is None:
+            return {}
+        taken = sentences.take(wanted)
+        weights = model.word_weights(self.fitted_, taken)
+        if weights is None:
+            return {}
+        encodings = model.tokenizer.encode_batch([texts[number] for number in wanted.tolist()])
+        column_of = np.cumsum(self._known) - 1  # in the model, which knows only the aspects with examples
+        found = {}
+        parts = np.split(weights, np.cumsum(taken.lengths)[:-1])
+        for number, weight, encoding in zip(wanted.tolist(), parts, encodings, strict=True):
+            offsets = encoding.offsets[: len(weight)]
+            found[number] = {
+                self.aspects_[aspect]: deciding_words(
+                    texts[number], offsets, weight[: len(offsets), column_of[aspect]], begins[number]
+                )
+                for aspect in np.flatnonzero(accepted[number])
+            }
+        return found
 
     def _mode(self) -> str:
         choose(dict.fromkeys(MODES), self.mode, "mode")
+        if self.mode == "acceptance" and not self.loaded_model.probabilistic:
+            name = self.loaded_model.threshold_name
+            advice = "Train one with --threshold acceptance, or leave the mode at auto."
+            raise AwattError(
+                f"mode acceptance needs probabilities, but {self.model} has the {name} threshold. {advice}"
+            )
         return self.mode
 
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
-        """The score from which each aspect counts as found. (n_aspects,)"""
-        known = int(self.learned.known.sum())
-        auto = default_threshold(known) if self._mode() == "paper" else self._matcher.threshold
-        wanted = resolve(self.threshold if threshold is None else threshold, self.aspects, auto)
-        return np.maximum(wanted, 1e-12)  # a score of 0 is no detection, whatever the threshold: blank texts have it
+        """The score from which each aspect counts as found; NaN where the model decides per sentence. (n_aspects,)"""
+        aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
+        auto = self.loaded_model.auto_threshold(max(1, int(self._known.sum())), self._mode())
+        cut = resolve(wanted, aspects, np.nan if auto is None else auto)
+        return np.maximum(cut, 1e-12)  # a score of 0 is no detection, whatever the threshold: blank texts have it
 
     # -- scikit-learn's contract, without importing it
 
@@ -178,19 +261,28 @@ class AspectDetector:
         labels, classes, indicators = read_targets(y, self.classes, len(texts))
         if not labels.any():
             raise AwattError("no text has a label, so there is nothing to learn. Give at least one text one label.")
-        self._learn(Examples.from_indicators(texts, labels, list(map(str, classes))), classes, indicators)
+        self.learn(Examples.from_indicators(texts, labels, list(map(str, classes))))._warn()
+        self.classes_, self.indicators_ = np.array(list(classes)), indicators
         return self
 
     def predict_proba(self, X: Iterable[str]) -> Floats:  # noqa: N803
-        """The score of every class, each on its own: (n_texts, n_classes), in the order of ``classes_``."""
-        texts = check_texts(X)
-        learned, mode, matcher = self.learned, self._mode(), self._matcher
-        parts = [texts[first : first + CHUNK] for first in range(0, len(texts), CHUNK)]
-        return np.concatenate([np.zeros((0, len(learned.aspects)))] + [learned.scores(matcher, p, mode) for p in parts])
+        """The score of every class: (n_texts, n_classes), in the order of ``classes_``."""
+        return self.predictions(X).scores
+
+    def score_tokenized(self, texts: Sequence[str], sentences: Sentences) -> Floats:
+        """``predict_proba`` of texts that ``loaded_model`` has tokenised already, computed at once."""
+        return self._predict(texts, sentences).scores
+
+    def predictions(self, texts: Iterable[str], threshold: Threshold | None = None) -> Prediction:
+        """Scores, and which aspects are found, (n_texts, n_aspects) each."""
+        checked, cut, model = check_texts(texts), self.thresholds(threshold), self.loaded_model
+        parts = [checked[first : first + CHUNK] for first in range(0, len(checked), CHUNK)] or [[]]
+        found = [self._decide(self._predict(part, model.tokenize(part)), cut) for part in parts]
+        return Prediction(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def predict(self, X: Iterable[str], threshold: Threshold | None = None) -> Any:  # noqa: N803
         """What ``fit`` was given: an indicator matrix (n_texts, n_classes), or a list of label lists."""
-        accepted = self.predict_proba(X) >= self.thresholds(threshold)
+        accepted = self.predictions(X, threshold).accepted
         if self.indicators_:
             return accepted.astype(np.int64)
         names = self.classes_.tolist()
@@ -198,7 +290,7 @@ class AspectDetector:
 
     def score(self, X: Iterable[str], y: Any) -> float:  # noqa: N803
         """F1 over all pairs of text and class, so that it is defined for any part of the data."""
-        found = self.predict_proba(X) >= self.thresholds()
+        found = self.predictions(X).accepted
         return f1(self._targets(y, len(found)), found)
 
     def tune_threshold(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803
@@ -206,7 +298,7 @@ class AspectDetector:
 
         An aspect with fewer than 5 of them takes the best common threshold.
         """
-        scores, auto = self.predict_proba(X), float(self.thresholds(AUTO)[0])
+        scores, auto = self.predict_proba(X), float(without_nan(self.thresholds(AUTO))[0])
         self.threshold = tune(self._targets(y, len(scores)), scores, self.aspects, auto)
         return self
 
@@ -225,7 +317,7 @@ class AspectDetector:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "learned_")
+        return hasattr(self, "fitted_")
 
     def __sklearn_tags__(self) -> Any:
         # No estimator_type: of a "classifier" scikit-learn refuses label lists, and takes two labels for yes and no.
@@ -247,7 +339,7 @@ class AspectDetector:
 
     def report(self) -> Report:
         """Which aspects are confusable, which examples look wrong, how good to expect it to be."""
-        return make_report(self, self._examples())
+        return make_report(self)
 
     def suggest(self, texts: Iterable[str], k: int = 10) -> list[Suggestion]:
         """Which of these unlabelled sentences to label next: those that it is unsure of, and no two alike."""

@@ -20,7 +20,6 @@ MOST_ASPECTS = 200  # more are a taxonomy; every score is computed for every sen
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = Iterable[tuple[str, Iterable[str]]]
-Given: TypeAlias = Mapping[str, Sequence[str]] | Iterable[Record | Mapping[str, Any]] | str | Path
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,9 @@ class Examples:
 
     @classmethod
     def of(cls, given: Given) -> Examples:
-        """From ``{aspect: sentences}``, records, or a file of them; every aspect must have an example."""
+        """From ``{aspect: sentences}``, records, or a file of them, where every aspect must have an example."""
+        if isinstance(given, Examples):
+            return given
         if isinstance(given, Mapping):
             examples = cls.from_mapping(given)
         elif isinstance(given, str | Path):
@@ -147,6 +148,9 @@ class Examples:
         """Some of the sentences, by a mask or by their numbers."""
         numbers = np.arange(len(self.texts))[rows]
         return Examples(tuple(self.texts[number] for number in numbers), self.aspects, self.labels[numbers])
+
+
+Given: TypeAlias = Examples | Mapping[str, Sequence[str]] | Iterable[Record | Mapping[str, Any]] | str | Path
 
 
 def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
-from awatt.detector.learned import Learned
-from awatt.detector.thresholds import Bools, Floats, f1
+from awatt.detector.thresholds import Bools, Floats, f1, without_nan
 from awatt.errors import AwattError
 from awatt.records.formats import shown
 
@@ -23,7 +23,6 @@ GROUPS = 20  # of more, one of so many groups at a time: thousands of examples t
 FEW = 3  # examples of an aspect, below which it is called weak
 CONFUSED = 2  # examples of two aspects in which the other one is found wrongly, from which both are named
 RESAMPLES = 1000
-CANDIDATES = 500  # the most uncertain sentences, among which different ones are chosen
 
 
 @dataclass(frozen=True)
@@ -100,15 +99,15 @@ class Report:
         return "\n".join(lines)
 
 
-def make_report(detector: AspectDetector, examples: Examples) -> Report:
+def make_report(detector: AspectDetector) -> Report:
     """Judge every example by a detector that learned from the others."""
+    examples = detector.examples
     if len(examples.texts) < 2:
         raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
     count = len(examples.texts)
     groups = count if count <= SINGLY else GROUPS
-    cut = detector.thresholds()
-    scores = _left_out_scores(detector, examples, groups)
-    found = scores >= cut
+    cut = without_nan(detector.thresholds())
+    scores, found = _left_out_predictions(detector, examples, groups)
     checkable = examples.labels & (examples.counts >= 2)  # an only example has nothing to be judged by
     judged = np.asarray(~(examples.labels & ~checkable).any(1))
     truth, found = examples.labels[judged], found[judged]
@@ -124,15 +123,15 @@ def make_report(detector: AspectDetector, examples: Examples) -> Report:
     )
 
 
-def _left_out_scores(detector: AspectDetector, examples: Examples, groups: int) -> Floats:
-    """The scores of each example by what the other groups teach. (n_examples, n_aspects)"""
-    scores = np.zeros(examples.labels.shape)
+def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: int) -> Prediction:
+    """Of each example by what the other groups teach. (n_examples, n_aspects)"""
+    scores, accepted = np.zeros(examples.labels.shape), np.zeros(examples.labels.shape, dtype=bool)
     group_of = np.arange(len(examples.texts)) % groups
     for group in range(groups):
         out = group_of == group
-        learned = Learned.of(examples.take(~out), detector._matcher)
-        scores[out] = learned.scores(detector._matcher, examples.take(out).texts, detector.mode)
-    return scores
+        others = copy(detector).learn(examples.take(~out))
+        scores[out], accepted[out] = others.predictions(examples.take(out).texts)
+    return Prediction(scores, accepted)
 
 
 def _aspect_report(examples: Examples, truth: Bools, found: Bools, column: int) -> AspectReport:
@@ -184,62 +183,3 @@ def _interval(truth: Bools, found: Bools) -> tuple[float, float]:
     values = 2 * right / np.maximum(2 * right + wrong, 1)
     low, high = np.quantile(np.where(right + wrong, values, 1.0), [0.025, 0.975])
     return float(low), float(high)
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A sentence worth labelling: the aspect of which the detector is least sure, and its score."""
-
-    text: str
-    index: int  # in the list that was given
-    aspect: str
-    score: float
-
-
-def make_suggestions(
-    detector: AspectDetector, texts: list[str], k: int, scores: Floats | None = None
-) -> list[Suggestion]:
-    """The ``k`` most uncertain sentences, of which no two are alike and none is an example already.
-
-    ``scores`` are those of the texts (n_texts, n_aspects), where they are known already.
-    """
-    if k < 1:
-        raise AwattError(f"{k} suggestions were asked for, but at least 1 is needed.")
-    scores, cut = detector.predict_proba(texts) if scores is None else scores, detector.thresholds()
-    distance = np.abs(_log_odds(scores) - _log_odds(cut))  # (n_texts, n_aspects)
-    known = set(detector.examples_.texts) if detector.examples_ else set()
-    numbers = [
-        number
-        for number in np.argsort(distance.min(1), kind="stable").tolist()
-        if texts[number].strip() and texts[number].strip() not in known
-    ]
-    chosen = _different(numbers[:CANDIDATES], texts, distance.min(1), k)
-    aspects = detector.aspects
-    return [
-        Suggestion(texts[number], number, aspects[column], round(float(scores[number, column]), 4))
-        for number in chosen
-        for column in [int(distance[number].argmin())]
-    ]
-
-
-def _different(numbers: list[int], texts: list[str], distance: npt.NDArray[np.float64], k: int) -> list[int]:
-    """Greedily the most uncertain sentence, where likeness to the chosen ones counts as certainty."""
-    words = {number: frozenset(texts[number].lower().split()) for number in numbers}
-    likeness = dict.fromkeys(numbers, 0.0)
-    chosen: list[int] = []
-    while likeness and len(chosen) < k:
-        # the greatest shared fraction of words with a chosen sentence; two log-odds weigh as much as the same words
-        best = min(likeness, key=lambda number: distance[number] + 2 * likeness[number])
-        del likeness[best]
-        if any(words[best] == words[other] for other in chosen):
-            continue
-        chosen.append(best)
-        for number in likeness:
-            union = len(words[best] | words[number])
-            likeness[number] = max(likeness[number], len(words[best] & words[number]) / max(union, 1))
-    return chosen
-
-
-def _log_odds(probabilities: Floats) -> Floats:
-    sure = np.clip(probabilities, 1e-6, 1 - 1e-6)
-    return np.log(sure / (1 - sure))

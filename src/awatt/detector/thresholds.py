@@ -10,21 +10,15 @@ import numpy.typing as npt
 
 from awatt.errors import AwattError
 from awatt.records.formats import shown
+from awatt.thresholds.default import default_threshold
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Threshold: TypeAlias = str | float | Mapping[str, float]
 
 AUTO = "auto"
-MODES = ("acceptance", "paper")
+MODES = ("auto", "acceptance", "paper")
 ENOUGH = 5  # labelled sentences of an aspect, below which a threshold of its own would follow chance
-
-
-def shares(probabilities: Floats) -> Floats:
-    """The paper's scores: a softmax over the aspects of the log-odds, so that a sentence's sum to 1. Same shape."""
-    sure = np.clip(probabilities, 1e-12, 1 - 1e-12)
-    odds = sure / (1 - sure)  # softmax(log(odds)) is each one's share of the odds
-    return odds / odds.sum(-1, keepdims=True)
 
 
 def resolve(threshold: Threshold, aspects: Sequence[str], auto: float) -> Floats:
@@ -46,6 +40,32 @@ def _number(threshold: object, auto: float) -> float:
     if isinstance(threshold, str | bool | None) or not 0 <= (number := float(threshold)) <= 1:  # type: ignore[arg-type]
         raise AwattError(f"the threshold is {shown(threshold)}, but 'auto' or a number from 0 to 1 is needed.")
     return number
+
+
+def without_nan(thresholds: Floats) -> Floats:
+    """With the paper's static threshold where the model decides for each sentence anew. Same shape"""
+    return np.where(np.isnan(thresholds), default_threshold(len(thresholds)), thresholds)
+
+
+def parse_thresholds(items: Sequence[str]) -> Threshold:
+    """``["0.5"]`` -> 0.5, ``["auto"]`` -> "auto", ``["food=0.6", "price=0.3"]`` -> a dict."""
+    if len(items) == 1 and "=" not in items[0]:
+        needed = "auto, a number or ASPECT=NUMBER is needed"
+        return items[0] if items[0] == AUTO else _parse(items[0], items[0], needed)
+    named = {}
+    for item in items:
+        aspect, equals, value = item.rpartition("=")
+        if not equals:
+            raise AwattError(f"--threshold is given {len(items)} times, then each needs ASPECT=NUMBER; found {item!r}.")
+        named[aspect] = _parse(value, item, "a number is needed after '='; an aspect that is not named has auto")
+    return named
+
+
+def _parse(text: str, given: str, needed: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise AwattError(f"--threshold is {given!r}, but {needed}.") from None
 
 
 def f1(truth: Bools, found: Bools) -> float:

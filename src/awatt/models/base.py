@@ -7,8 +7,10 @@ evaluation and the product alike. Every tensor may have leading dimensions, one 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from awatt.arrays import softmax
@@ -41,6 +43,23 @@ class FewShotModel(nn.Module, ABC):
         """The ranking of the classes that thresholds see: sums to one over the classes."""
         return softmax(scores)
 
+    # -- a person's examples: as many as there are, an unequal number per class
+
+    def summarise_each(self, support: Sequence[Encoded]) -> list[Tensor]:
+        """A summary per class from its own examples, of shape (1, n_shot) each -> (1, ...) each."""
+        return [self.summarise(examples) for examples in support]
+
+    def scores_each(self, query: Encoded, summaries: Sequence[Tensor]) -> Tensor:
+        """``scores`` against what ``summarise_each`` gave. query of shape (n_query,) -> (n_query, n_way)"""
+        return torch.cat([self.scores(query, summary) for summary in summaries], -1)
+
+    def word_weights(self, query: Encoded, summary: Tensor) -> Tensor | None:
+        """The share of each token in the decision for each class, of methods that attend to words.
+
+        query of shape (n_query,) -> (n_tokens, n_way), which sums to 1 over a sentence
+        """
+        return None
+
 
 class DistanceModel(FewShotModel):
     """A model whose score is a negative distance between a query's and a class's vector."""
@@ -51,3 +70,7 @@ class DistanceModel(FewShotModel):
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
         return -self.differences(query, summary).sum(-1)
+
+    def differences_each(self, query: Encoded, summaries: Sequence[Tensor]) -> Tensor:
+        """``differences`` from what ``summarise_each`` gave. query of shape (n_query,) -> (n_query, n_way, dim)"""
+        return torch.cat([self.differences(query, summary) for summary in summaries], -2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -130,21 +131,30 @@ class Graph(FewShotModel):
         return sentence_vectors(support)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        asking, examples = self.first_layer(*self.nodes(sentence_vectors(query), summary))
+        n_way, n_shot = summary.shape[-3:-1]
+        owner = torch.arange(n_way, device=summary.device).repeat_interleave(n_shot)
+        return self._answers(sentence_vectors(query), summary.flatten(-3, -2), owner, n_way)
+
+    def scores_each(self, query: Encoded, summaries: Sequence[Tensor]) -> Tensor:
+        counts = torch.tensor([summary.shape[-2] for summary in summaries])
+        owner = torch.arange(len(summaries)).repeat_interleave(counts).to(summaries[0].device)
+        examples = torch.cat([summary.flatten(-3, -2) for summary in summaries], -2)
+        return self._answers(sentence_vectors(query), examples, owner, len(summaries))
+
+    def _answers(self, queries: Tensor, support: Tensor, owner: Tensor, n_way: int) -> Tensor:
+        asking, examples = self.first_layer(*self.nodes(queries, support, owner, n_way))
         # Of the last layer only what the query gets is wanted.
         answers = examples.means(self.last_edges(asking, examples).softmax(-1))
         return self.readout(beside(asking.labels, answers.labels))[..., 0, :, 0]
 
-    def nodes(self, queries: Tensor, support: Tensor) -> tuple[Nodes, Nodes]:
+    def nodes(self, queries: Tensor, support: Tensor, owner: Tensor, n_way: int) -> tuple[Nodes, Nodes]:
         """The queries, to which all classes are alike, and the examples with their labels.
 
-        queries (..., n_query, dim), support (..., n_way, n_shot, dim)
+        queries (..., n_query, dim), support (..., n_examples, dim), owner (n_examples,) the class of each
         """
-        n_way, n_shot = support.shape[-3:-1]
         unknown = queries.new_full((*queries.shape[:-1], n_way, 1), 1 / n_way)
-        known = torch.eye(n_way, dtype=support.dtype, device=support.device).repeat_interleave(n_shot, 0)[..., None]
-        examples = support.flatten(-3, -2)
-        return Nodes(queries, unknown), Nodes(examples, known.expand(*examples.shape[:-2], -1, -1, -1))
+        known = torch.eye(n_way, dtype=support.dtype, device=support.device)[owner][..., None]
+        return Nodes(queries, unknown), Nodes(support, known.expand(*support.shape[:-2], -1, -1, -1))
 
     def first_layer(self, asking: Nodes, examples: Nodes) -> tuple[Nodes, Nodes]:
         """After a convolution: each query, and the examples in its graph. (..., n_query, 1 or n_examples, ...)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -51,22 +52,29 @@ class Imp(DistanceModel):
     def summarise(self, support: Encoded) -> Tensor:
         """The prototypes; places that a class does not need repeat its fullest one. (..., n_way, 1 + n_shot, dim)"""
         vectors = sentence_vectors(support)
+        return self._prototypes(vectors, self.limit(vectors.mean(-2)))
+
+    def summarise_each(self, support: Sequence[Encoded]) -> list[Tensor]:
+        vectors = [sentence_vectors(examples) for examples in support]  # (1, n_shot, dim) each
+        limit = self.limit(torch.cat([examples.mean(-2) for examples in vectors]))  # that of all classes together
+        return [self._prototypes(examples, limit) for examples in vectors]
+
+    def _prototypes(self, vectors: Tensor, limit: Tensor) -> Tensor:
         with torch.no_grad():
-            shares = self._share_out(vectors)
+            shares = self._share_out(vectors, limit)
             sizes = shares.sum(-1, keepdim=True)  # (..., n_way, 1 + n_shot, 1)
             places = torch.arange(sizes.shape[-2], device=sizes.device)[:, None]
             places = torch.where(sizes > _EMPTY, places, sizes.argmax(-2, keepdim=True))
             weights = (shares / sizes.clamp(min=_EMPTY)).take_along_dim(places, -2)
         return weights @ vectors
 
-    def _share_out(self, vectors: Tensor) -> Tensor:
+    def _share_out(self, vectors: Tensor, limit: Tensor) -> Tensor:
         """How much of each example belongs to each cluster: the class mean first, then one that each example may start.
 
-        vectors (..., n_way, n_shot, dim) -> (..., n_way, 1 + n_shot, n_shot)
+        vectors (..., n_way, n_shot, dim), limit (..., 1) -> (..., n_way, 1 + n_shot, n_shot)
         """
         means = vectors.mean(-2, keepdim=True)
         squared = _distances(vectors, torch.cat([means, vectors], -2)) ** 2  # (..., n_way, n_shot, 1 + n_shot)
-        limit = self.limit(means[..., 0, :])  # (..., 1)
         exists = torch.zeros_like(squared[..., 0, :], dtype=torch.bool)  # (..., n_way, 1 + n_shot)
         exists[..., 0] = True
         for example in range(vectors.shape[-2]):

@@ -76,6 +76,12 @@ class ProtoAwatt(DistanceModel):
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
         return (summary[..., None, :, :] - self.represent(query, summary)) ** 2
 
+    def word_weights(self, query: Encoded, summary: Tensor) -> Tensor | None:
+        """rho^i of Eq. 6, the query-set attention."""
+        if not self.config.query_attention:
+            return None
+        return query.softmax(torch.tanh(query.tokens) @ summary.transpose(-1, -2))
+
 
 def _attend(query: Block, prototypes: Tensor) -> Tensor:
     """Eq. 6: rho^i = softmax(r^i tanh(H_q)), r^i_q = rho^i H_q. prototypes and result (n_sentences, n_way, dim)"""

@@ -70,3 +70,10 @@ class ProtoHatt(DistanceModel):
         shares = self.instance_attention(queries, summary)
         prototypes = torch.einsum("...qnk,...nkd->...qnd", shares, summary)
         return (prototypes - queries[..., None, :]) ** 2 * self.feature_attention(summary)[..., None, :, :]
+
+    def word_weights(self, query: Encoded, summary: Tensor) -> Tensor | None:
+        """The feature attention of the dimensions that each word decides: a sentence's vector is its words' maximum."""
+        is_largest = (query.tokens == query.spread(query.max())).to(query.tokens.dtype)  # (n_tokens, dim)
+        shares = is_largest / query.spread(query.sum(is_largest))  # words that are equal share a dimension
+        weights = shares @ self.feature_attention(summary).transpose(-1, -2)
+        return weights / query.spread(query.sum(weights)).clamp(min=1e-12)

@@ -28,8 +28,8 @@ from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.errors import AwattError, require
 from awatt.files import shared_folder
 from awatt.metrics import macro_f1, roc_auc
-from awatt.research.evaluation import measure, score_episodes
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
+from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System, SystemConfig
 from awatt.research.training import Trainer
 
@@ -75,7 +75,9 @@ class Bench:
 
     def evaluate(self) -> None:
         """Episodes scored and measured, as after each epoch of training: the corpus is tokenised already."""
-        measure(self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5, self.sentences))
+        measure_system(
+            self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5, self.sentences)
+        )
 
     def train_floor(self) -> None:
         """The bare encoder's forward, backward and step, and the attention as one product."""

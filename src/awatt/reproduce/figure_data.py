@@ -22,7 +22,7 @@ from awatt.models.base import sentence_vectors
 from awatt.models.proto_awatt import ProtoAwatt
 from awatt.models.proto_hatt import ProtoHatt
 from awatt.reproduce.suites import TEST_EPISODES
-from awatt.research.evaluation import score_episodes
+from awatt.research.scoring import score_episodes
 from awatt.research.system import System
 
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 19))  # 0.05 to 0.9

@@ -30,8 +30,8 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     """Train, test and write the result. The work folder, with the model, is left only if the run was stopped."""
     require("torch", "train").set_num_threads(1)
     from awatt.reproduce.figure_data import MEASURES
-    from awatt.research.evaluation import measure, score_episodes
     from awatt.research.runs import RunConfig, TrainingConfig
+    from awatt.research.scoring import measure_system, score_episodes
     from awatt.research.system import SystemConfig
     from awatt.research.training import train
 
@@ -43,7 +43,9 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     config = RunConfig(system_config, shape, build(TrainingConfig, settings.get("training", {}), "training"), run.seed)
     folder, dataset = work / run.name, data / run.dataset
     system = train(config, dataset, folder, resume=True, device="cpu")
-    tested = measure(system, score_episodes(system, load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed))
+    tested = measure_system(
+        system, score_episodes(system, load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed)
+    )
     epochs = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
     best = [epoch for epoch in epochs if epoch["best"]][-1]
     result = {

@@ -77,6 +77,29 @@ class Choice:
     settings: tuple[tuple[int, int], ...] = ()
     datasets: tuple[str, ...] = ()
 
+    @classmethod
+    def parse(cls, seeds: str, methods: str = "", settings: str = "", datasets: str = "") -> Choice:
+        """From what a person types: numbers and settings between commas or blanks, names between commas."""
+        numbers = seeds.replace(",", " ").split()
+        for seed in numbers:
+            if not seed.isdecimal():
+                raise AwattError(f"--seeds needs whole numbers, found {seed!r}.")
+        if not numbers:
+            raise AwattError("--seeds needs at least one number, such as --seeds 5.")
+        pairs = tuple(_setting(each) for each in settings.replace(",", " ").split())
+        return cls(tuple(map(int, numbers)), _names(methods), pairs, _names(datasets))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _setting(text: str) -> tuple[int, int]:
+    n_way, cross, n_shot = text.partition("x")
+    if not (cross and n_way.isdecimal() and n_shot.isdecimal()):
+        raise AwattError(f"--settings needs pairs such as 5x5, found {text!r}.")
+    return int(n_way), int(n_shot)
+
 
 def main_table(dataset: str, choice: Choice) -> list[Run]:
     """Tables 2 to 4: seven methods in four settings; Proto-AWATT with its dynamic threshold."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,19 +15,17 @@ from safetensors import SafetensorError
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from awatt import __version__
 from awatt.arrays import Integers, Sentences
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus
 from awatt.data.episode import Episode
 from awatt.encoders import ENCODERS, Encoded, Encoder
 from awatt.errors import AwattError, DataError
-from awatt.files import write_text, write_whole
+from awatt.folders import CARD, CONFIG, RUN, TOKENIZER, WEIGHTS, Folder, open_folder, write_folder
 from awatt.models import MODELS, DistanceModel, FewShotModel
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.kinds import THRESHOLDS
 
-FORMAT = 1
 _CHUNK = 256  # sentences that are encoded at once outside training: their vectors stay in the cache
 
 
@@ -75,6 +71,7 @@ class System(nn.Module):
         self.config = config
         self.encoder = encoder
         self.model: FewShotModel = MODELS[config.method](encoder.dim, config.model_settings)
+        self.trained_with: dict[str, Any] = {}  # the episode's shape and the seed, for the folder
         self.threshold: Threshold = THRESHOLDS[config.threshold](config.threshold_settings, config.n_way, encoder.dim)
 
     @classmethod
@@ -100,8 +97,8 @@ class System(nn.Module):
         """Score a batch of episodes whose sentences lie in packed ``tokens``, with these lengths."""
         support = Encoded.pick(tokens, lengths, episode.support)
         query = Encoded.pick(tokens, lengths, episode.query)
-        scored = self._score(support, query, corpus, episode, self.threshold.sees_examples)
-        if not self.threshold.sees_sentences:
+        scored = self._score(support, query, corpus, episode, "examples" in self.threshold.sees)
+        if "sentences" not in self.threshold.sees:
             return scored
         return replace(scored, query=query.mean(), support=support.mean().flatten(-3, -2))
 
@@ -141,91 +138,59 @@ class System(nn.Module):
             support_scores=support_scores,
         )
 
-    def save(self, folder: Path, card: str) -> None:
-        """Write ``config.json``, ``model.safetensors``, ``tokenizer.json`` and the model card, each whole."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def save(self, path: Path, card: str) -> None:
+        """Write the folder of a run: the system, its tokeniser and a model card."""
+        write_folder(path, RUN, self.to_config(), {**self.files(), CARD: card.encode()})
+
+    def files(self) -> dict[str, bytes]:
+        """The model's files, for a folder."""
         state = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
-        weights = safetensors.torch.save(state)
-        write_text(folder / "tokenizer.json", self.encoder.tokenizer.to_str())
-        write_text(folder / "README.md", card)
-        content = {
-            "format": FORMAT,
-            "awatt": __version__,
-            "sha256": hashlib.sha256(weights).hexdigest(),
-            **self.config.to_mapping(),
-            "encoder_details": self.encoder.details,
-        }
-        # Next to each other: between these two writes the folder cannot be loaded.
-        write_whole(folder / "model.safetensors", weights)
-        write_text(folder / "config.json", json.dumps(content, indent=1) + "\n")
+        return {WEIGHTS: safetensors.torch.save(state), TOKENIZER: self.encoder.tokenizer.to_str().encode()}
+
+    def to_config(self) -> dict[str, Any]:
+        """What ``from_folder`` needs besides the files."""
+        return {**self.config.to_mapping(), "encoder_details": self.encoder.details, **self.trained_with}
 
     @classmethod
-    def load(cls, folder: Path) -> System:
-        """Read a saved folder; anything but a whole model of this format is refused with the reason."""
-        content = _read_config(folder)
-        weights = _read_bytes(folder / "model.safetensors")
-        if hashlib.sha256(weights).hexdigest() != content["sha256"]:
-            raise DataError(
-                "is not the file that config.json names (sha256 differs). Copy the folder again, or --resume its run.",
-                folder / "model.safetensors",
-            )
+    def load(cls, path: Path) -> System:
+        """Read the folder of a run."""
+        return cls.from_folder(open_folder(path, RUN))
+
+    @classmethod
+    def from_folder(cls, folder: Folder) -> System:
+        """From a folder that has been opened; anything but a whole system is refused with the reason."""
+        for name in ("method", "encoder", "threshold"):
+            folder.setting(name, str)
+        folder.setting("n_way", int)
+        folder.setting("settings", dict)
+        details = folder.setting("encoder_details", dict)
+        weights, tokenizer = folder.read(WEIGHTS), _read_tokenizer(folder)
         try:
             state = safetensors.torch.load(weights)
         except SafetensorError as error:
-            raise DataError(f"is not a safetensors file: {error}", folder / "model.safetensors") from None
-        tokenizer = _read_tokenizer(folder / "tokenizer.json")
+            raise DataError(f"is not a safetensors file: {error}", folder.path / WEIGHTS) from None
         try:
-            config = SystemConfig.from_mapping(content)
-            encoder = ENCODERS[config.encoder].restore(config.encoder_settings, tokenizer, content["encoder_details"])
-            system = cls(config, encoder)
+            config = SystemConfig.from_mapping(folder.config)
+            system = cls(config, ENCODERS[config.encoder].restore(config.encoder_settings, tokenizer, details))
         except AwattError as error:
-            raise DataError(str(error), folder / "config.json") from None
+            raise DataError(str(error), folder.path / CONFIG) from None
         except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # edited by hand
-            raise DataError(f"does not describe a model: {error!r}.", folder / "config.json") from None
-        _check_shapes(folder, system.state_dict(), state)
+            raise folder.error(f"has settings that do not fit together ({error!r})") from None
+        _check_shapes(folder.path / WEIGHTS, system.state_dict(), state)
         system.load_state_dict(state)
+        system.trained_with = {name: folder.config[name] for name in ("episode", "seed") if name in folder.config}
         return system.eval()
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
+def _read_tokenizer(folder: Folder) -> Tokenizer:
+    content = folder.read(TOKENIZER)
     try:
-        content = json.loads(_read_bytes(path))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"is not JSON: {error}", path) from None
-    needed = ("format", "sha256", "method", "encoder", "threshold", "n_way", "settings", "encoder_details")
-    missing = [name for name in needed if not isinstance(content, dict) or name not in content]
-    if missing:
-        raise DataError(f"lacks {', '.join(missing)}. Is this a folder that 'awatt train' wrote?", path)
-    if content["format"] != FORMAT:
-        raise DataError(
-            f"has format {content['format']!r}, this version of awatt ({__version__}) reads format {FORMAT}. "
-            "Train again, or install the version that wrote it.",
-            path,
-        )
-    return dict(content)
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise AwattError(
-            f"{path} does not exist. A model is a folder with config.json, model.safetensors and tokenizer.json."
-        ) from None
-
-
-def _read_tokenizer(path: Path) -> Tokenizer:
-    try:
-        return Tokenizer.from_str(_read_bytes(path).decode("utf-8"))
+        return Tokenizer.from_str(content.decode("utf-8"))
     except Exception as error:  # the Rust side raises bare Exception
-        if isinstance(error, AwattError):
-            raise
-        raise DataError(f"is not a tokenizer: {error}", path) from None
+        raise DataError(f"is not a tokenizer: {error}", folder.path / TOKENIZER) from None
 
 
-def _check_shapes(folder: Path, wanted: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
-    path = folder / "model.safetensors"
+def _check_shapes(path: Path, wanted: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
     for name in sorted(wanted.keys() | found.keys()):
         needs = tuple(wanted[name].shape) if name in wanted else "no such tensor"
         has = tuple(found[name].shape) if name in found else "no such tensor"

@@ -23,8 +23,8 @@ from awatt.data.episode import Episode
 from awatt.data.fewasp import SPLITS, read_json
 from awatt.data.sampler import EpisodeSampler, servable
 from awatt.errors import AwattError
-from awatt.research.evaluation import measure, score_episodes
 from awatt.research.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
+from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System
 from awatt.thresholds.base import Scored
 
@@ -127,12 +127,14 @@ class Trainer:
         self.stages = [Stage("model", schedule.learning_rate, True, False, "auc")]
         self.samplers = [self.sampler]  # of the stage for the threshold, which meets their episodes in turn
         self.tokens: Tensor | None = None  # of the whole corpus, once the encoder stands still
-        if threshold.trained:
-            rate = schedule.joint_learning_rate if threshold.joint else schedule.learning_rate
+        if threshold.stage:
+            joint = threshold.stage == "joint"
+            rate = schedule.joint_learning_rate if joint else schedule.learning_rate
             # The ranking is learned by now: the best epoch is the one whose threshold does best.
-            self.stages.append(Stage("threshold", rate, threshold.joint, True, "macro_f1"))
+            self.stages.append(Stage("threshold", rate, joint, True, "macro_f1"))
             others = [shape for shape in threshold.shapes(config.shape) if shape != config.shape]
             self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in servable(corpus, others)]
+        system.trained_with = {"episode": asdict(config.shape), "seed": config.seed}
         self.progress = Progress()
         self._try_out()
 
@@ -144,8 +146,8 @@ class Trainer:
         EpisodeSampler(self.held_out, shape, self.config.seed)
         with torch.no_grad():
             scored = self.system.score_fresh(self.sentences, self.corpus, self.sampler.batch(0, 1))
-            if self.system.threshold.trained:
-                if not self.system.threshold.joint:
+            if self.system.threshold.stage:
+                if self.system.threshold.stage == "alone":
                     (scored,) = score_episodes(self.system, self.corpus, shape, 1, self.config.seed, self.sentences)
                 self.system.threshold.loss(scored)
 
@@ -215,7 +217,7 @@ class Trainer:
         if self.system.threshold.calibrated:
             batches = list(batches)
             self.system.threshold.calibrate(batches)
-        found = measure(self.system, batches)
+        found = measure_system(self.system, batches)
         reached = found[self.stage.measure]
         better = reached > self.progress.best
         self.progress = replace(

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,11 +25,12 @@ from awatt.detector.bulk import (
     BulkConfig,
     RowMaker,
     Summary,
+    check_apart,
     describe,
     find,
 )
 from awatt.errors import AwattError, DataError
-from awatt.records.formats import FORMATS, format_of
+from awatt.records.formats import FORMATS, STANDARD_STREAM, format_of
 from awatt.records.reader import Record, read_records
 from awatt.records.writer import RecordWriter
 from awatt.scale.connection import LOCAL, connected, n_workers
@@ -79,12 +80,17 @@ def detect_files(
     overwrite: bool = False,
     resume: bool = False,
     max_errors: int = LISTED,
+    also_read: Sequence[str] = (),
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of all files that match, and write a folder of files. Rows keep their order within a file.
 
     ``out`` and the files must be reachable by all machines under the same path.
     """
+    if out == STANDARD_STREAM:
+        raise AwattError("--engine ray writes a folder. Give one: --out found, say.")
+    for read in also_read:
+        check_apart(out, read)
     files = find_files(pattern)
     for path, _ in files:
         format_of(path, config.format)

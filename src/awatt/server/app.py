@@ -28,10 +28,10 @@ RETRY = "1"  # seconds after which to try again: the queue holds a few seconds' 
 _log = logging.getLogger(__name__)
 
 
-def create_app(store: ProjectStore, access: Access, limits: Limits | None = None) -> Guard:
+def create_app(store: ProjectStore, access: Access, limits: Limits | None = None, model: Path | None = None) -> Guard:
     """The whole server as an ASGI application."""
     limits = limits or Limits()
-    service = Service(store, access, limits)
+    service = Service(store, access, limits, model)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

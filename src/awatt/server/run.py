@@ -9,6 +9,7 @@ import socket
 import sys
 from pathlib import Path
 
+from awatt.detector.models import load_model
 from awatt.errors import AwattError
 from awatt.server.app import create_app
 from awatt.server.limits import Limits
@@ -92,9 +93,10 @@ def hosts_of(host: str, port: int, extra: list[str]) -> frozenset[str]:
 
 
 def make_server(
-    host: str, port: int, project: Path | None, allowed: list[str]
+    host: str, port: int, project: Path | None, allowed: list[str], model: Path | None = None
 ) -> tuple[Guard, socket.socket, str, Path]:
     """The application, its socket, the link that opens the page, and the project's file."""
+    load_model(model)  # says now what is wrong with it
     token = choose_token(host)
     if not is_loopback(host) and host in ("0.0.0.0", "::") and not allowed:
         raise AwattError(f"--host {host} has no name. Say under which it is reached: --allow-host reviews.example.org")
@@ -103,9 +105,19 @@ def make_server(
     port = bound.getsockname()[1]
     hosts = hosts_of(host, port, allowed)
     access = Access(token, hosts, f"awatt_{port}")
-    app = create_app(ProjectStore(path), access, Limits())
+    app = create_app(ProjectStore(path), access, Limits(), model)
     name = f"127.0.0.1:{port}" if f"127.0.0.1:{port}" in hosts else sorted(hosts)[0]
     return app, bound, f"http://{name}/?token={access.new_link()}", path
+
+
+def threshold_note(model: Path | None) -> str | None:
+    """What to say of a model whose threshold decides for each sentence anew, which the page's sliders cannot show."""
+    loaded = load_model(model)
+    n_aspects = loaded.trained_with[0].n_way
+    if loaded.auto_threshold(n_aspects) is not None:
+        return None
+    name = f"{model}: the {loaded.threshold_name} threshold decides for each sentence anew"
+    return f"{name}. The page and the API use the paper's static threshold instead; 'awatt detect' uses its own."
 
 
 def run(app: Guard, bound: socket.socket) -> None:

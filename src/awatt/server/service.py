@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -23,9 +24,9 @@ Result = TypeVar("Result")
 class Service:
     """One project at work behind one address."""
 
-    def __init__(self, store: ProjectStore, access: Access, limits: Limits) -> None:
+    def __init__(self, store: ProjectStore, access: Access, limits: Limits, model: Path | None = None) -> None:
         self.store, self.access, self.limits = store, access, limits
-        self.workbench = Workbench(store)
+        self.workbench = Workbench(store, model)
         self.batcher = Batcher(self.workbench.detect, limits)
         self.pool = Pool(limits)
 

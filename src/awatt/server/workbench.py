@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import EllipsisType
 
 import numpy as np
 import numpy.typing as npt
 
 from awatt.arrays import Sentences
-from awatt.aspect_model.model import Matcher
 from awatt.detector.detector import CHUNK, AspectDetector
 from awatt.detector.examples import Examples
-from awatt.detector.learned import load_matcher
-from awatt.detector.report import Report, Suggestion, make_suggestions
+from awatt.detector.models import Model, load_model
+from awatt.detector.report import Report
 from awatt.detector.results import Detection
+from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.thresholds import Threshold
 from awatt.errors import AwattError
 from awatt.server.content import Aspect, Content, Example, Version
 from awatt.server.projection import project
 from awatt.server.store import ProjectStore
+from awatt.thresholds.default import default_threshold
 
 Floats = npt.NDArray[np.float32]
 
@@ -39,13 +42,13 @@ class Reviews:
     ids: list[int]
     reviews: list[int]
     texts: list[str]
-    matcher: Matcher
+    model: Model
 
     @cached_property
     def chunks(self) -> list[tuple[list[str], Sentences]]:
         """What is computed at once."""
         parts = [self.texts[first : first + CHUNK] for first in range(0, len(self.texts), CHUNK)]
-        return [(part, self.matcher.tokenize(part)) for part in parts]
+        return [(part, self.model.tokenize(part)) for part in parts]
 
     @cached_property
     def place(self) -> dict[int, int]:
@@ -65,9 +68,9 @@ class Taught:
 class Workbench:
     """Answers what the page and the API ask of the project."""
 
-    def __init__(self, store: ProjectStore) -> None:
-        self.store = store
-        self.matcher = load_matcher(None)
+    def __init__(self, store: ProjectStore, model: Path | None = None) -> None:
+        self.store, self.model_folder = store, model
+        self.model = load_model(model)
         self._lock = threading.RLock()  # the detector: short
         self._scoring = threading.Lock()  # all sentences: long
         self._taught: Taught | None = None
@@ -83,8 +86,10 @@ class Workbench:
         return self.store.content()
 
     def auto_threshold(self) -> float:
-        """The model's own."""
-        return self.matcher.threshold
+        """The model's own for the project's aspects; the page needs one number, whatever the model decides by."""
+        n_aspects = sum(1 for each in self.store.content().aspects)
+        number = self.model.auto_threshold(max(1, n_aspects))
+        return default_threshold(max(1, n_aspects)) if number is None else number
 
     def reviews(self) -> Reviews:
         """The sentences."""
@@ -93,7 +98,7 @@ class Workbench:
             if self._reviews is None or self._reviews.version != version:
                 rows = self.store.sentences()
                 ids, numbers, texts = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-                self._reviews = Reviews(version, ids, numbers, texts, self.matcher)
+                self._reviews = Reviews(version, ids, numbers, texts, self.model)
             return self._reviews
 
     def taught(self) -> Taught:
@@ -102,7 +107,9 @@ class Workbench:
             version = self.store.version()
             if self._taught is None or self._taught.version != version.learned:
                 content = self.store.content()
-                self._taught = Taught(content.version.learned, content, teach(content.aspects, content.examples))
+                self._taught = Taught(
+                    content.version.learned, content, teach(content.aspects, content.examples, self.model_folder)
+                )
             return self._taught
 
     def detector(self) -> AspectDetector:
@@ -114,10 +121,15 @@ class Workbench:
             taught, content = self.taught(), self.store.content()
             if taught.detector is None:
                 raise AwattError("no aspect has an example yet, so nothing can be found. Add an aspect with examples.")
-            wanted = AspectDetector(threshold=thresholds(content, taught.detector.aspects))
-            wanted._set_state(taught.detector.learned, taught.detector.examples_, None, False)
-            self._ready = revision, wanted
-            return wanted
+            aspects = taught.detector.aspects
+            wanted = thresholds(content, aspects)
+            if self.model.auto_threshold(len(aspects)) is None:  # decided per sentence: the page's number counts here
+                own = wanted if isinstance(wanted, dict) else {}
+                common = self.auto_threshold() if isinstance(wanted, dict | str) else wanted
+                wanted = {name: own.get(name, common) for name in aspects}
+            detector = copy(taught.detector).set_params(threshold=wanted)
+            self._ready = revision, detector
+            return detector
 
     # -- detection
 
@@ -138,8 +150,7 @@ class Workbench:
         empty = np.zeros((len(reviews.ids), len(taught.content.aspects)), dtype=np.float32)
         if taught.detector is None or not reviews.ids:
             return empty
-        learned = taught.detector.learned
-        parts = [learned.scores(self.matcher, texts, "acceptance", tokens) for texts, tokens in reviews.chunks]
+        parts = [taught.detector.score_tokenized(texts, tokens) for texts, tokens in reviews.chunks]
         return np.concatenate(parts).astype(np.float32)
 
     def words(self, ids: Sequence[int]) -> list[tuple[int, Detection]]:
@@ -194,7 +205,7 @@ class Workbench:
         with self._scoring:
             reviews = self.reviews()
             if self._map is None or self._map[0] != reviews.version:
-                vectors = [self.matcher.read(tokens).means for _, tokens in reviews.chunks]
+                vectors = [self.model.mean_vectors(tokens) for _, tokens in reviews.chunks]
                 self._map = (
                     reviews.version,
                     project(np.concatenate(vectors)) if vectors else np.zeros((0, 2), np.float32),
@@ -214,15 +225,13 @@ class Workbench:
             self.store.judge(text, aspects, seen=seen)
 
 
-def teach(aspects: Sequence[Aspect], examples: Sequence[Example]) -> AspectDetector | None:
+def teach(aspects: Sequence[Aspect], examples: Sequence[Example], model: Path | None = None) -> AspectDetector | None:
     """A detector of these examples; of those that mention none, too."""
     names = {aspect.id: aspect.name for aspect in aspects}
     if not any(example.aspects for example in examples):
         return None
     pairs = ((example.text, [names[key] for key in example.aspects]) for example in examples)
-    detector = AspectDetector()
-    detector._learn(Examples.from_pairs(pairs, names.values()))
-    return detector
+    return AspectDetector.from_examples(Examples.from_pairs(pairs, names.values()), model=model)
 
 
 def thresholds(content: Content, names: Sequence[str]) -> Threshold:

@@ -100,10 +100,9 @@ class Acceptance(Threshold):
 
     config_type = AcceptanceConfig
     config: AcceptanceConfig
-    trained = True
-    joint = False
+    stage = "alone"
     calibrated = True
-    sees_examples = True
+    sees = frozenset({"examples"})
     probabilistic = True
     value: Tensor
 
@@ -134,6 +133,9 @@ class Acceptance(Threshold):
 
     def select(self, scored: Scored) -> Tensor:
         return self.evidence(scored) > self.value
+
+    def constant(self, n_way: int) -> float:
+        return float(self.value)
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
         """The threshold with the best macro-F1 on validation, which tells how many sentences have no aspect."""

@@ -34,16 +34,14 @@ class Threshold(nn.Module, ABC):
     """Base of the family. A threshold is learned in a second stage, calibrated on validation, or fixed."""
 
     config_type: ClassVar[type]
-    #: whether the threshold has parameters that are trained in a second stage
-    trained: ClassVar[bool] = False
-    #: whether encoder and model learn on in that stage, or stand still
-    joint: ClassVar[bool] = True
+    #: how its parameters are trained in a second stage: "joint" (encoder and model learn on) or "alone" (they are
+    #: frozen); "" if it has none
+    stage: ClassVar[str] = ""
     #: whether it chooses its settings from scored validation episodes
     calibrated: ClassVar[bool] = False
-    #: whether it looks at the sentences' own vectors, which cost some time to make
-    sees_sentences: ClassVar[bool] = False
-    #: whether it looks at the examples' own scores, which cost some time to make
-    sees_examples: ClassVar[bool] = False
+    #: what it looks at besides the scores, which takes time to compute: "sentences" (their mean vectors), "examples"
+    #: (their own scores)
+    sees: ClassVar[frozenset[str]] = frozenset()
     #: whether its evidence is the probability that an aspect is mentioned
     probabilistic: ClassVar[bool] = False
 
@@ -56,8 +54,16 @@ class Threshold(nn.Module, ABC):
         """Which aspects each query is given. (episodes, n_query, n_way) bool"""
 
     def evidence(self, scored: Scored) -> Tensor:
-        """What is decided from: the higher, the more likely an aspect, in all queries alike. Of the shape of select."""
+        """Score the decision is based on, comparable across queries. Same shape as ``select``."""
         return scored.probabilities
+
+    def constant(self, n_way: int) -> float | None:
+        """The one score from which it selects with this many aspects; None if it decides for each query anew."""
+        return None
+
+    def objection(self, n_way: int) -> str | None:
+        """Why it cannot serve this number of aspects; None if it can."""
+        return None
 
     def shapes(self, shape: EpisodeShape) -> tuple[EpisodeShape, ...]:
         """The episodes that a trained threshold learns from, in turn, in a run of this shape."""

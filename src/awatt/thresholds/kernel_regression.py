@@ -40,7 +40,7 @@ class KernelRegression(Threshold):
 
     config_type = KernelRegressionConfig
     calibrated = True
-    sees_sentences = True
+    sees = frozenset({"sentences"})
     config: KernelRegressionConfig
     bandwidth: Tensor
     meta_rate: Tensor

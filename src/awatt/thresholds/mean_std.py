@@ -44,6 +44,9 @@ class MeanStd(Threshold):
     def select(self, scored: Scored) -> Tensor:
         return scored.probabilities >= self.value
 
+    def constant(self, n_way: int) -> float:
+        return float(self.value)
+
     def calibrate(self, validation: Sequence[Scored]) -> None:
         probabilities = torch.cat([scored.probabilities for scored in validation]).cpu()
         targets = torch.cat([scored.targets for scored in validation]).cpu().numpy()

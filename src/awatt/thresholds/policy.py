@@ -51,7 +51,7 @@ class Policy(Threshold):
 
     config_type = PolicyConfig
     config: PolicyConfig
-    trained = True
+    stage = "joint"
 
     def __init__(self, config: PolicyConfig, n_way: int, dim: int) -> None:
         super().__init__(config, n_way, dim)
@@ -73,15 +73,16 @@ class Policy(Threshold):
                 "the policy threshold looks at distances, which this method does not have. "
                 "Use --threshold static, kernel-regression or mean-std."
             )
-        n_way = scored.scores.shape[-1]
-        if n_way != self.n_way:
-            raise AwattError(
-                f"the policy threshold was trained for {self.n_way} aspects, found {n_way}. "
-                f"Evaluate with --n-way {self.n_way}, or use --threshold static."
-            )
+        if objection := self.objection(scored.scores.shape[-1]):
+            raise AwattError(f"{objection}. Evaluate with --n-way {self.n_way}, or use --threshold static.")
         state = torch.cat([scored.differences.flatten(-2), scored.probabilities], -1).detach()
         hidden = torch.relu(self.state(state))
         return F.softplus(self.a(hidden))[..., 0] + 1, F.softplus(self.b(hidden))[..., 0] + 1
+
+    def objection(self, n_way: int) -> str | None:
+        if n_way == self.n_way:
+            return None
+        return f"the policy threshold was trained for {self.n_way} aspects, found {n_way}"
 
     def evidence(self, scored: Scored) -> Tensor:
         """By how much the ranking exceeds the query's threshold: inference takes the mode of the distribution."""

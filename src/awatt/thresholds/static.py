@@ -28,6 +28,7 @@ class Static(Threshold):
     config_type = StaticConfig
 
     def select(self, scored: Scored) -> Tensor:
-        n_way = scored.probabilities.shape[-1]
-        value = self.config.value if self.config.value >= 0 else default_threshold(n_way)
-        return scored.probabilities >= value
+        return scored.probabilities >= self.constant(scored.probabilities.shape[-1])
+
+    def constant(self, n_way: int) -> float:
+        return float(self.config.value) if self.config.value >= 0 else default_threshold(n_way)

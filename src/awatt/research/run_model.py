@@ -1,0 +1,196 @@
+"""A trained system as a detector's model: any number of aspects, as many examples of each as there are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from awatt.arrays import Sentences
+from awatt.config import build
+from awatt.data.corpus import Corpus
+from awatt.data.episode import PredictedEpisodes, Prediction
+from awatt.data.fewasp import read_json
+from awatt.data.sampler import EpisodeShape
+from awatt.encoders import Encoded
+from awatt.folders import RUN, Folder
+from awatt.models import DistanceModel
+from awatt.research.scoring import predictions, replace_threshold, score_episodes
+from awatt.research.system import System
+from awatt.thresholds.base import Scored, Threshold
+from awatt.thresholds.default import default_threshold
+from awatt.thresholds.static import Static, StaticConfig
+
+_log = logging.getLogger(__name__)
+
+
+class Support(NamedTuple):
+    """What a method keeps of the examples. An example of two aspects stands in the support of both."""
+
+    summaries: tuple[Tensor, ...]  # (1, ...) per aspect
+    targets: Tensor  # (n_support, n_aspects) which aspects each example mentions
+    scores: Tensor  # (n_support, n_aspects) the examples' own scores, for thresholds that see them; else empty
+    means: Tensor  # (n_support, dim) their mean vectors, for thresholds that see them; else empty
+
+
+class RunModel:
+    """What ``awatt train`` trained, with the interface of the detector's own model."""
+
+    kind: ClassVar[str] = RUN
+
+    def __init__(self, system: System, path: Path) -> None:
+        self.system, self.path = system.eval(), path
+        self.tokenizer: Tokenizer = system.encoder.tokenizer
+
+    @classmethod
+    def from_folder(cls, folder: Folder) -> Self:
+        """From a folder that has been opened."""
+        return cls(System.from_folder(folder), folder.path)
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether scores are probabilities (the acceptance threshold); else they are the paper's ranking."""
+        return self.system.threshold.probabilistic
+
+    def files(self) -> dict[str, bytes]:
+        """The model's files, for a folder."""
+        return self.system.files()
+
+    def config(self) -> dict[str, Any]:
+        """What ``from_folder`` needs besides the files."""
+        return self.system.to_config()
+
+    # -- what every model of a detector offers
+
+    def tokenize(self, texts: Sequence[str]) -> Sentences:
+        """The texts as the encoder's tokens."""
+        return self.system.encoder.tokenize(texts)
+
+    @torch.no_grad()
+    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Support:
+        """Learn from examples and labels (n_examples, n_aspects); the paper's methods do not look at names."""
+        threshold = self._threshold(labels.shape[1], warn=True)
+        tokens, lengths = self.system.encode(examples), examples.lengths
+        members = [np.flatnonzero(column) for column in labels.T]
+        summaries = self.system.model.summarise_each(
+            [Encoded.pick(tokens, lengths, numbers[None]) for numbers in members]
+        )
+        order = np.concatenate(members)
+        support = Encoded.pick(tokens, lengths, order)
+        nothing = tokens.new_zeros(0)
+        return Support(
+            tuple(summaries),
+            torch.from_numpy(labels[order]).to(tokens.device),
+            self.system.model.scores_each(support, summaries) if "examples" in threshold.sees else nothing,
+            support.mean() if "sentences" in threshold.sees else nothing,
+        )
+
+    @torch.no_grad()
+    def predict(self, fitted: Support, sentences: Sentences, mode: str = "auto") -> Prediction:
+        """Scores (the ranking; probabilities with the acceptance threshold) and the threshold's decisions.
+
+        With mode "paper" they are the ranking and the paper's static threshold, whatever the run was trained with.
+        """
+        threshold = self._threshold(len(fitted.summaries))
+        if mode == "paper":
+            threshold = self._static(len(fitted.summaries))
+        scored = self._score(fitted, sentences)
+        scores = threshold.evidence(scored) if threshold.probabilistic else scored.probabilities
+        accepted = threshold.select(scored)
+        return Prediction(scores[0].cpu().numpy().astype(np.float64), accepted[0].cpu().numpy())
+
+    def _score(self, fitted: Support, sentences: Sentences) -> Scored:
+        """The sentences as the queries of one episode."""
+        model, query = self.system.model, Encoded(self.system.encode(sentences), sentences.lengths)
+        differences = model.differences_each(query, fitted.summaries) if isinstance(model, DistanceModel) else None
+        scores = model.scores_each(query, fitted.summaries) if differences is None else -differences.sum(-1)
+        return Scored(
+            probabilities=model.normalise(scores)[None],
+            scores=scores[None],
+            differences=None if differences is None else differences[None],
+            support_targets=fitted.targets[None],
+            targets=torch.zeros_like(scores, dtype=torch.bool)[None],  # unknown, and only training looks at them
+            query=query.mean()[None] if len(fitted.means) else None,
+            support=fitted.means[None] if len(fitted.means) else None,
+            support_scores=fitted.scores[None] if len(fitted.scores) else None,
+        )
+
+    def _threshold(self, n_aspects: int, warn: bool = False) -> Threshold:
+        """The run's own, or the paper's static one where it cannot serve this number of aspects, which is said."""
+        objection = self.system.threshold.objection(n_aspects)
+        if objection is None:
+            return self.system.threshold
+        if warn:
+            _log.warning(
+                "%s: %s. The paper's static threshold for %d aspects (%.2f) is used instead.",
+                *(self.path, objection, n_aspects, default_threshold(n_aspects)),
+            )
+        return self._static(n_aspects)
+
+    def _static(self, n_aspects: int) -> Threshold:
+        return Static(StaticConfig(), n_aspects, self.system.encoder.dim)
+
+    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float | None:
+        """The score from which an aspect counts as found; None if the threshold decides for each sentence anew."""
+        return (self._static(n_aspects) if mode == "paper" else self._threshold(n_aspects)).constant(n_aspects)
+
+    @torch.no_grad()
+    def word_weights(self, fitted: Support, sentences: Sentences) -> npt.NDArray[np.floating] | None:
+        """The method's own attention (n_tokens, n_aspects), which sums to 1 over a sentence; None if it has none."""
+        query = Encoded(self.system.encode(sentences), sentences.lengths)
+        found = [self.system.model.word_weights(query, summary) for summary in fitted.summaries]
+        weights = [each for each in found if each is not None]
+        return torch.cat(weights, -1).cpu().numpy() if weights else None
+
+    @torch.no_grad()
+    def mean_vectors(self, sentences: Sentences) -> npt.NDArray[np.float32]:
+        """A unit vector per sentence: similar sentences have similar ones. (n_sentences, dim)"""
+        means = Encoded(self.system.encode(sentences), sentences.lengths).mean()
+        return np.asarray(F.normalize(means, dim=-1).cpu().numpy())
+
+    def pack(self, fitted: Support) -> dict[str, npt.NDArray[Any]]:
+        """What was learned, as named arrays."""
+        arrays = {f"summary.{number}": summary for number, summary in enumerate(fitted.summaries)}
+        arrays |= {"targets": fitted.targets, "scores": fitted.scores, "means": fitted.means}
+        return {name: value.detach().cpu().contiguous().numpy() for name, value in arrays.items()}
+
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Support:
+        """The inverse of ``pack``."""
+        tensors = {name: torch.from_numpy(np.array(value)).to(self.system.device) for name, value in arrays.items()}
+        count = sum(name.startswith("summary.") for name in tensors)
+        summaries = tuple(tensors[f"summary.{number}"] for number in range(count))
+        return Support(summaries, tensors["targets"], tensors["scores"], tensors["means"])
+
+    # -- evaluation
+
+    @property
+    def trained_with(self) -> tuple[EpisodeShape, int]:
+        """The episodes and the seed of the training."""
+        found = self.system.trained_with
+        if not found:  # format 1 kept them beside the model
+            found = read_json(self.path / "run.json")  # type: ignore[assignment]
+        return build(EpisodeShape, found["episode"], "episode"), int(found["seed"])
+
+    @property
+    def threshold_name(self) -> str:
+        """For results."""
+        return self.system.config.threshold
+
+    def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
+        """Decide with another threshold: a number, or a kind that needs no training; gives its name."""
+        replace_threshold(self.system, wanted, data, shape, seed)
+        return wanted
+
+    def predict_episodes(
+        self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
+    ) -> Iterator[PredictedEpisodes]:
+        """Episodes 0 to ``episodes - 1`` of the corpus, in batches."""
+        return predictions(self.system, score_episodes(self.system, corpus, shape, episodes, seed))

@@ -1,0 +1,91 @@
+"""A system on many episodes of a corpus, which is encoded once; and the same with another threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from awatt.arrays import Sentences
+from awatt.config import build, choose
+from awatt.data.corpus import Corpus, load_corpus
+from awatt.data.episode import PredictedEpisodes
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.errors import AwattError
+from awatt.research.evaluation import measure
+from awatt.research.system import System
+from awatt.thresholds.base import Scored
+from awatt.thresholds.kinds import THRESHOLDS
+
+_SENTENCES = 2500  # of the episodes that are scored at once: enough to keep Python's share small, and memory too
+_CALIBRATION = 600  # validation episodes, as in training
+
+
+@torch.no_grad()
+def score_episodes(
+    system: System,
+    corpus: Corpus,
+    shape: EpisodeShape,
+    episodes: int,
+    seed: int,
+    sentences: Sentences | None = None,
+) -> Iterator[Scored]:
+    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches. A sentence that is met is encoded once.
+
+    ``sentences`` is the whole corpus tokenised, for those who score it more than once.
+    """
+    sampler = EpisodeSampler(corpus, shape, seed)
+    each = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none
+    step = max(1, _SENTENCES // each)
+    batches = list(sampler.batches(0, episodes, step))
+    met = np.unique(np.concatenate([part.reshape(-1) for batch in batches for part in (batch.support, batch.query)]))
+    system.eval()
+    if sentences is None:
+        part = system.encoder.tokenize([corpus.sentences[number] for number in met])
+    else:
+        part = sentences.take(met)
+    tokens = system.encode(part)
+    lengths = np.zeros(len(corpus.sentences), dtype=np.int64)  # those that are not met stay empty
+    lengths[met] = part.lengths
+    for batch in batches:
+        yield system.score(tokens, lengths, corpus, batch)
+
+
+def predictions(system: System, batches: Iterable[Scored]) -> Iterator[PredictedEpisodes]:
+    """What the system's threshold makes of scored episodes."""
+    threshold = system.threshold
+    for scored in batches:
+        yield PredictedEpisodes(
+            ranking=scored.probabilities.cpu().numpy(),
+            evidence=threshold.evidence(scored).detach().cpu().numpy(),
+            selected=threshold.select(scored).cpu().numpy(),
+            targets=scored.targets.cpu().numpy(),
+            probabilistic=threshold.probabilistic,
+        )
+
+
+def measure_system(system: System, batches: Iterable[Scored]) -> dict[str, float]:
+    """The measures of scored episodes at the system's threshold."""
+    return measure(predictions(system, batches))
+
+
+def replace_threshold(system: System, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> None:
+    """Give the system another threshold: a number, or a kind that needs no training, calibrated on the val split.
+
+    The run's own kind may be named, too: if it is calibrated, that is done again for episodes of this shape.
+    """
+    name, settings = wanted, {}
+    with suppress(ValueError):
+        name, settings = "static", {"value": float(wanted)}
+    kind = choose(THRESHOLDS, name, "threshold")
+    if not kind.stage:
+        system.threshold = kind(build(kind.config_type, settings, "threshold"), shape.n_way, system.encoder.dim)
+        system.threshold.to(system.device)
+    elif name != system.config.threshold:
+        raise AwattError(f"the {name} threshold is trained with its model. Train a run with --threshold {name}.")
+    if kind.calibrated:
+        validation = list(score_episodes(system, load_corpus(data, "val"), shape, _CALIBRATION, seed))
+        system.threshold.calibrate(validation)
