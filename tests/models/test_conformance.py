@@ -223,3 +223,38 @@ def test_a_toy_problem_is_learned(method: str) -> None:
 def test_an_unknown_method_lists_the_valid_ones() -> None:
     with pytest.raises(AwattError, match=f"no method 'bert'. Choose one of: {', '.join(MODELS)}"):
         choose(MODELS, "bert", "method")
+
+
+# ---- a person's examples: an unequal number per class
+
+
+def test_classes_one_by_one_give_the_scores_of_the_block(model: FewShotModel) -> None:
+    support, query = sentences(3, 4), sentences(5, seed=2).pack()
+    each = [Block(support.tokens[[place]], support.mask[[place]]).pack() for place in range(3)]
+    summaries = model.summarise_each(each)
+    torch.testing.assert_close(model.scores_each(query, summaries), scores(model, support, sentences(5, seed=2)))
+    if isinstance(model, DistanceModel):
+        differences = model.differences_each(query, summaries)
+        torch.testing.assert_close(-differences.sum(-1), model.scores_each(query, summaries))
+
+
+def test_an_unequal_number_of_examples_is_scored(model: FewShotModel) -> None:
+    query = sentences(5, seed=2).pack()
+    each = [sentences(1, n_shot, seed=n_shot).pack() for n_shot in (1, 4, 2)]
+    found = model.scores_each(query, model.summarise_each(each))
+    assert found.shape == (5, 3)
+    assert found.isfinite().all()
+    order = [2, 0, 1]
+    again = model.scores_each(query, model.summarise_each([each[place] for place in order]))
+    torch.testing.assert_close(again, found[:, order])
+
+
+def test_word_weights_are_shares_of_each_sentence(model: FewShotModel, method: str) -> None:
+    query, summary = sentences(5, seed=2).pack(), model.summarise(sentences(3, 4).pack())
+    weights = model.word_weights(query, summary)
+    if weights is None:
+        assert method not in ("proto-awatt", "proto-hatt")
+        return
+    assert weights.shape == (len(query.tokens), 3)
+    assert (weights >= 0).all()
+    torch.testing.assert_close(query.sum(weights), torch.ones(5, 3))

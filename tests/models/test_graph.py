@@ -9,13 +9,18 @@ from torch import Tensor
 from awatt.models.graph import Graph, Nodes
 
 
+def nodes(model: Graph, queries: Tensor, support: Tensor) -> tuple[Nodes, Nodes]:
+    n_way, n_shot = support.shape[:2]
+    return model.nodes(queries, support.flatten(0, 1), torch.arange(n_way).repeat_interleave(n_shot), n_way)
+
+
 def joined(*nodes: Nodes) -> Nodes:
     return Nodes(torch.cat([n.features for n in nodes], -2), torch.cat([n.labels for n in nodes], -3))
 
 
 def one_graph(model: Graph, query: Tensor, support: Tensor) -> Nodes:
     """The first layer as the paper has it: in one graph, every node hears all others."""
-    graph = joined(*model.nodes(query[None], support))
+    graph = joined(*nodes(model, query[None], support))
     weights = model.edges(graph, graph).fill_diagonal_(-torch.inf).softmax(-1)
     return model.convolution(graph, model.convolution.told(graph.means(weights)))
 
@@ -26,7 +31,7 @@ def test_first_layer_is_that_of_a_graph_for_each_query(n_way: int, n_shot: int) 
     model = Graph(4, Graph.config_type())
     queries, support = torch.randn(3, 4), torch.randn(n_way, n_shot, 4)
     with torch.no_grad():
-        asking, examples = model.first_layer(*model.nodes(queries, support))
+        asking, examples = model.first_layer(*nodes(model, queries, support))
         for i, query in enumerate(queries):
             literal = one_graph(model, query, support)
             ours = joined(Nodes(asking.features[i], asking.labels[i]), Nodes(examples.features[i], examples.labels[i]))
@@ -35,6 +40,6 @@ def test_first_layer_is_that_of_a_graph_for_each_query(n_way: int, n_shot: int) 
 
 
 def test_labels_at_first() -> None:
-    asking, examples = Graph(4, Graph.config_type()).nodes(torch.randn(1, 4), torch.randn(2, 2, 4))
+    asking, examples = nodes(Graph(4, Graph.config_type()), torch.randn(1, 4), torch.randn(2, 2, 4))
     assert asking.labels[..., 0].tolist() == [[0.5, 0.5]]
     assert examples.labels[..., 0].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
