@@ -16,16 +16,17 @@ test-ray: .venv/dev  ## the tests of the Ray engine, which is 240 MB more
 	$(INSTALL) --editable '.[ray]'
 	$(BIN)/python -m pytest -q tests/scale
 
-lint: .venv/dev  ## style and types
+lint: .venv/dev  ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 check: test lint  ## what CI runs
 
 train-bundled: .venv/dev  ## the model that the package ships with, from AWATT_SHARED, in about ten minutes
 	test -d datasets || $(BIN)/awatt data build $(SHARED)/data/yelp_aspect --fewasp $(SHARED)/data/fewasp --out datasets
-	$(BIN)/awatt bundle --data datasets --out src/awatt/aspect_model/weights
+	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

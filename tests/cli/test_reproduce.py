@@ -48,10 +48,10 @@ def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: P
         "reproduce", "table-full", "--dry-run", "--seeds", "5 10", "--settings", "5x5", "--out", tmp_path
     )
     assert code == 0
-    assert len(out.splitlines()) == 14
+    assert len(out.splitlines()) == 18
     assert all(line.endswith("min") for line in out.splitlines())
-    assert "0 of 14 runs are done" in err
-    assert "About 35 min with --jobs 1: 0 estimated from earlier runs, 14 guessed at 3 s" in err
+    assert "0 of 18 runs are done" in err
+    assert "About 45 min with --jobs 1: 0 estimated from earlier runs, 18 guessed at 3 s" in err
     assert not list(tmp_path.iterdir())
 
 

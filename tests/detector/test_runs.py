@@ -181,9 +181,8 @@ def test_the_commands(
     texts = list(corpus.sentences)
     Path("aspects.json").write_text(json.dumps({"a": texts[:4], "b": texts[4:6], "c": texts[6:9]}))
     Path("reviews.txt").write_text("\n".join(texts[10:30]))
-    assert (
-        run("detect", "reviews.txt", "--examples", "aspects.json", "--model", "run", "--out", "found.jsonl").code == 0
-    )
+    given = ("--examples", "aspects.json", "--model", "run")
+    assert run("detect", "reviews.txt", *given, "--out", "found.jsonl").code == 0
     rows = [json.loads(line) for line in Path("found.jsonl").read_text().splitlines()]
     assert [row["text"] for row in rows] == texts[10:30]
     assert all(list(row["scores"]) == ["a", "b", "c"] for row in rows)

@@ -21,11 +21,13 @@ from awatt.reproduce.runner import run_all, run_one
 from awatt.reproduce.suites import ITEMS, SEEDS, VARIANTS, Choice, Run, figures_of
 
 
-def test_the_main_tables_are_seven_methods_in_four_settings() -> None:
+def test_the_main_tables_are_seven_methods_and_two_rows_of_our_own_in_four_settings() -> None:
     runs = [
         run for item in ("table-single", "table-multi", "table-full") for run in ITEMS[item].runs(Choice(seeds=(5,)))
     ]
-    assert len(runs) == len({run.name for run in runs}) == 84
+    assert len(runs) == len({run.name for run in runs}) == 84 + 24
+    assert sum(run.method == "bundled" for run in runs) == 12
+    assert sum(run.encoder == "static" for run in runs) == 12
     assert {run.threshold for run in runs if run.method == "proto-awatt"} == {"policy"}
     assert {run.threshold for run in runs if run.method != "proto-awatt"} == {"static"}
 

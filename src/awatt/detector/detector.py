@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
@@ -165,7 +166,12 @@ class AspectDetector:
         return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
 
     def transform(self, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
-        """A Ray dataset with new columns: ``aspects``, and ``score_ASPECT`` for each. Needs ``awatt[ray]``."""
+        """Deprecated: ``awatt.scale.dataset.transform(detector, dataset)`` does the same for a Ray dataset."""
+        warnings.warn(
+            "AspectDetector.transform will go: use awatt.scale.dataset.transform(detector, dataset).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         from awatt.scale.dataset import transform
 
         return transform(self, dataset, text_column, prefix)

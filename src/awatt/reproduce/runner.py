@@ -11,57 +11,72 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import asdict
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from awatt.config import build, parse_overrides
+from awatt import __version__
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape
+from awatt.detector.models import read_model
 from awatt.errors import require
 from awatt.files import write_text
 from awatt.reproduce.results import missing, result_path
-from awatt.reproduce.suites import TEST_EPISODES, Run, figures_of
+from awatt.reproduce.suites import BUNDLED, TEST_EPISODES, Run, figures_of
+from awatt.research.evaluation import measure
 
 
 def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Train, test and write the result. The work folder, with the model, is left only if the run was stopped."""
+    """Train, test and write the result; the bundled model is only tested."""
+    start = time.perf_counter()
+    result = _test_bundled(run, data) if run.method == BUNDLED else _train_and_test(run, data, work, overrides)
+    result["seconds"] = round(time.perf_counter() - start, 1)
+    write_result(results, run, result)
+    shutil.rmtree(work / run.name, ignore_errors=True)
+    return result
+
+
+def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
+    """The work folder, with the model, stays if the run is stopped, and the run goes on from there."""
     require("torch", "train").set_num_threads(1)
     from awatt.reproduce.figure_data import MEASURES
-    from awatt.research.runs import RunConfig, TrainingConfig
     from awatt.research.scoring import measure_system, score_episodes
-    from awatt.research.system import SystemConfig
+    from awatt.research.settings import resolve_run
     from awatt.research.training import train
 
-    start = time.perf_counter()
-    settings = parse_overrides([*run.settings, *overrides])
-    shape = EpisodeShape(run.n_way, run.n_shot)
-    names = {"method": run.method, "encoder": run.encoder, "threshold": run.threshold, "n_way": run.n_way}
-    system_config = SystemConfig.from_mapping({**names, "settings": settings})
-    config = RunConfig(system_config, shape, build(TrainingConfig, settings.get("training", {}), "training"), run.seed)
-    folder, dataset = work / run.name, data / run.dataset
+    options = {"method": run.method, "encoder": run.encoder, "threshold": run.threshold, "seed": run.seed}
+    config = resolve_run(None, options, {"n_way": run.n_way, "n_shot": run.n_shot}, [*run.settings, *overrides])
+    folder, dataset, shape = work / run.name, data / run.dataset, config.shape
     system = train(config, dataset, folder, resume=True, device="cpu")
     tested = measure_system(
         system, score_episodes(system, load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed)
     )
     epochs = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
     best = [epoch for epoch in epochs if epoch["best"]][-1]
-    result = {
+    result: dict[str, Any] = {
         "variant": run.variant,
         "test": {**tested, "episodes": TEST_EPISODES},
         "validation": {name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")},
         "epochs": len(epochs),
         "best_epoch": best["epoch"],
-        "seconds": round(time.perf_counter() - start, 1),
         "run": json.loads((folder / "run.json").read_text("utf-8")),
     }
     if figures := figures_of(run):
         result["figures"] = {name: MEASURES[name](system, dataset, shape, run.seed) for name in figures}
-    write_result(results, run, result)
-    shutil.rmtree(folder)
     return result
+
+
+def _test_bundled(run: Run, data: Path) -> dict[str, Any]:
+    shape, dataset = EpisodeShape(run.n_way, run.n_shot), data / run.dataset
+    model = read_model(BUNDLED)
+    tested = measure(model.predict_episodes(load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed))
+    described: dict[str, Any] = {"method": run.method, "encoder": "bundled", "threshold": model.threshold_name}
+    described |= {"episode": asdict(shape), "seed": run.seed, "data": run.dataset, "awatt": __version__}
+    described["labels"] = "examples carry all their labels"
+    return {"variant": run.variant, "test": {**tested, "episodes": TEST_EPISODES}, "run": described}
 
 
 def write_result(results: Path, run: Run, result: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from awatt.reproduce import published
 from awatt.reproduce.formats import Measured, Table
 from awatt.reproduce.results import load_result, train_source
 from awatt.reproduce.statistics import statistics_table
-from awatt.reproduce.suites import TABLES, Choice, Run
+from awatt.reproduce.suites import BUNDLED, STATIC, TABLES, Choice, Run
 
 HEADER = ("setting", "method", "AUC", "quoted AUC", "Δ AUC", "F1", "quoted F1", "Δ F1", "seeds", "± over")
 NOTES = (
@@ -23,7 +23,14 @@ NOTES = (
     "† and ‡ mark what is above Prototypical Network and Proto-HATT with p < 0.05: two-sided paired t-test over the "
     "means of the seeds that both have, at least two; without them there is no mark.",
 )
+#: below the tables that have rows of our own
+OWN_ROWS = (
+    "The bundled model is trained on the train splits of all three datasets, and its examples carry all their labels: "
+    "one that mentions two aspects of the episode counts for both. In the other rows it stands for one. Proto-AWATT "
+    "(potion-base-8M) has the bundled model's token vectors: the difference between these two rows is the method's.",
+)
 
+BUNDLED_ROW = "bundled (all labels of the examples)"
 #: encoder -> how it is called in Table 6; those with the paper's names are the paper's
 ENCODER_NAMES = {
     "glove-cnn": "GloVe + CNN",
@@ -31,6 +38,8 @@ ENCODER_NAMES = {
     "static": "potion-base-8M",
     "transformer": "all-MiniLM-L6-v2",
 }
+#: rows of our own in the README
+HEADLINE_NAMES = {STATIC: "proto-awatt on the bundled model's vectors", BUNDLED: "bundled model"}
 #: what is shown: key in a result, factor, digits
 _MEASURES = (("auc", 1, 4), ("macro_f1", 100, 2))
 _BASELINES = {"†": "prototypical", "‡": "proto-hatt"}
@@ -46,7 +55,8 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
     found = rows(item.runs(choice or Choice()), results, every_encoder=name == "table-encoders")
     if found and name == "table-encoders":
         found += _quoted_encoders()
-    return Table(item.title, HEADER, tuple(found), NOTES)
+    has_own = any(row[1] == BUNDLED_ROW for row in found)
+    return Table(item.title, HEADER, tuple(found), NOTES + OWN_ROWS if has_own else NOTES)
 
 
 def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> list[tuple[str | Measured, ...]]:
@@ -62,6 +72,8 @@ def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> lis
 def _name(run: Run, found: Results, every_encoder: bool) -> tuple[str, str]:
     """Setting and method, with what is not the usual: the train split, the variant, the encoder."""
     setting, source = f"{run.dataset} {run.n_way}-way {run.n_shot}-shot", train_source(found[0])
+    if run.method == BUNDLED:
+        return setting, BUNDLED_ROW
     name = run.method if run.variant == "full" else f"{run.method} {run.variant}"
     return (
         setting if source == "official" else f"{setting} ({source} train)",
@@ -96,7 +108,7 @@ def quote(run: Run) -> published.Quoted | None:
     """The paper's AUC and F1 for a run, if it has them."""
     if (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) and run.encoder == "glove-lstm":
         return published.ENCODERS[ENCODER_NAMES[run.encoder]][run.method]
-    if run.encoder != "glove-cnn":
+    if run.encoder != "glove-cnn" or run.method == BUNDLED:
         return None
     if run.variant != "full":
         return published.ABLATIONS[run.variant][run.dataset] if (run.n_way, run.n_shot) == (10, 5) else None
@@ -133,20 +145,25 @@ def _quoted_encoders() -> list[tuple[str | Measured, ...]]:
 
 
 def headline(results: Path) -> Table:
-    """For the README: macro-F1 of three methods on three datasets in four settings, the quoted number behind it."""
+    """For the README: macro-F1 on three datasets in four settings, the quoted number behind it where there is one."""
     settings = tuple(f"{n_way}-way {n_shot}-shot" for n_way, n_shot in published.SETTINGS)
     found: list[tuple[str, ...]] = []
     for item in ("table-single", "table-multi", "table-full"):
-        for method in ("prototypical", "proto-hatt", "proto-awatt"):
+        for method in ("prototypical", "proto-hatt", "proto-awatt", STATIC, BUNDLED):
             runs = TABLES[item].runs(Choice(methods=(method,)))
-            cells, source = [], ""
-            for setting in published.SETTINGS:
-                here = [run for run in runs if (run.n_way, run.n_shot) == setting]
-                done = [result for run in here if (result := load_result(results, run)) is not None]
-                source = train_source(done[0]) if done else source
-                mean = f"{mean_of(done, 'macro_f1', 100, 2).mean:.2f}" if done else "–"
-                cells.append(f"{mean} *{published.MAIN[here[0].dataset][method][setting][1]:.2f}*")
-            if source:
-                dataset = runs[0].dataset + ("" if source == "official" else f" ({source} train)")
-                found.append((dataset, method, *cells))
+            cells = [
+                _headline_cell([run for run in runs if (run.n_way, run.n_shot) == s], results)
+                for s in published.SETTINGS
+            ]
+            if any(results_of for _, results_of in cells):
+                source = next((train_source(done[0]) for _, done in cells if done), "official")
+                dataset = runs[0].dataset + ("" if source in ("official", "unknown") else f" ({source} train)")
+                found.append((dataset, HEADLINE_NAMES.get(method, method), *(cell for cell, _ in cells)))
     return Table("Macro-F1", ("dataset", "method", *settings), tuple(found))
+
+
+def _headline_cell(runs: Sequence[Run], results: Path) -> tuple[str, Results]:
+    done = [result for run in runs if (result := load_result(results, run)) is not None]
+    mean = f"{mean_of(done, 'macro_f1', 100, 2).mean:.2f}" if done else "–"
+    quoted = quote(runs[0])
+    return (f"{mean} *{quoted[1]:.2f}*" if quoted else mean), done

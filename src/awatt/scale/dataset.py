@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ROWS = 4096  # at a time
 
 
-def transform(detector: AspectDetector, dataset: Any, text_column: str, prefix: str) -> Any:
+def transform(detector: AspectDetector, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
     """The dataset with a column ``aspects`` (lists) and a column ``score_ASPECT`` for each; lazy, as the dataset is."""
     data = require("ray.data", "ray")
     if not isinstance(dataset, data.Dataset):
