@@ -3,7 +3,7 @@
 python benchmarks/bundled.py test --data datasets            the twelve cells, with none queries, calibration
 python benchmarks/bundled.py mams                             another site, coarse categories, default settings
 python benchmarks/bundled.py ablation --data datasets         trained again without each kind of evidence (validation)
-python benchmarks/bundled.py speed                            sentences a second, adapting, loading
+python benchmarks/bundled.py speed                            sentences per second, adapting, loading
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import time
 import xml.etree.ElementTree as ET
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt import AspectDetector
-from awatt.aspect_model.evaluation import judge, measure, reliability
-from awatt.aspect_model.model import Matcher
+from awatt.aspect_model.model import AspectModel, shares
 from awatt.data.corpus import load_corpus, load_sample
 from awatt.data.sampler import EpisodeShape
-from awatt.detector.thresholds import shares
 from awatt.files import shared_folder, write_text
-from awatt.metrics import macro_f1, mean_ci95, roc_auc
+from awatt.metrics import macro_f1, mean_ci95, reliability, roc_auc
 from awatt.reproduce.published import MAIN
+from awatt.research.evaluation import evaluate, measure
 from awatt.thresholds.default import default_threshold
 
 DATASETS = ("FewAsp(single)", "FewAsp(multi)", "FewAsp")
@@ -45,9 +45,9 @@ ABLATIONS = {
 }
 
 
-def test(data: Path, out: Path, episodes: int, model: Path | None) -> None:
+def test(data: Path, out: Path, episodes: int, folder: Path | None) -> None:
     """The official test splits, 600 episodes, seed 5; acceptance at the model's threshold, and the paper's rule."""
-    matcher = Matcher.load(model)
+    model = AspectModel.load(folder)
     for dataset in DATASETS:
         corpus = load_corpus(data / dataset, "test")
         for n_way, n_shot in SETTINGS:
@@ -55,8 +55,11 @@ def test(data: Path, out: Path, episodes: int, model: Path | None) -> None:
                 path = out / f"{dataset} {n_way}x{n_shot} none {none_rate}.json"
                 if path.exists():
                     continue
-                judged = judge(matcher, corpus, EpisodeShape(n_way, n_shot, 5, none_rate), episodes, 5)
-                static = shares(judged.probabilities) >= default_threshold(n_way)
+                shape = EpisodeShape(n_way, n_shot, 5, none_rate)
+                predicted = list(model.predict_episodes(corpus, shape, episodes, 5))
+                scores = np.concatenate([episode.evidence for episode in predicted])
+                targets = np.concatenate([episode.targets for episode in predicted])
+                static = shares(scores) >= default_threshold(n_way)
                 found = {
                     "dataset": dataset,
                     "n_way": n_way,
@@ -64,10 +67,10 @@ def test(data: Path, out: Path, episodes: int, model: Path | None) -> None:
                     "none_rate": none_rate,
                     "episodes": episodes,
                     "seed": 5,
-                    "threshold": matcher.threshold,
-                    **measure(judged, matcher.threshold),
-                    "static_macro_f1": float(macro_f1(static, judged.targets).mean()),
-                    "reliability": reliability(judged),
+                    "threshold": model.threshold,
+                    **measure(predicted),
+                    "static_macro_f1": float(macro_f1(static, targets).mean()),
+                    "reliability": reliability(scores, targets),
                 }
                 write_text(path, json.dumps(found, indent=1) + "\n")
                 print(dataset, n_way, n_shot, none_rate, round(100 * found["macro_f1"], 2), flush=True)
@@ -85,11 +88,11 @@ def read_mams(folder: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def mams(folder: Path, out: Path, model: Path | None, draws: int = 5) -> None:
-    """With 5 (10) examples a category drawn from all of it and 2,000 others as test, mean of five draws."""
+    """With 5 (10) examples per category drawn from all of it and 2,000 others as test, mean of five draws."""
     texts, labels = read_mams(folder)
     names = sorted({name for row in labels for name in row})
     truth = np.array([[name in row for name in names] for row in labels])
-    matcher = Matcher.load(model)
+    vectors = AspectModel.load(model)
     rows = []
     for n_examples in (5, 10):
         f1, auc, plain = [], [], []
@@ -106,7 +109,7 @@ def mams(folder: Path, out: Path, model: Path | None, draws: int = 5) -> None:
             f1.append(float(macro_f1(predicted[None], truth[asked][None])[0]))
             auc.append(float(roc_auc(detector.predict_proba(queries)[None], truth[asked][None])[0]))
             known, unknown = (
-                matcher.read(matcher.tokenize([texts[n] for n in part])).means for part in (support, asked)
+                vectors.mean_vectors(vectors.tokenize([texts[n] for n in part])) for part in (support, asked)
             )
             guessed = logistic_regression(known, truth[support], unknown)
             plain.append(float(macro_f1(guessed[None], truth[asked][None])[0]))
@@ -127,44 +130,44 @@ def logistic_regression(
 
 def ablation(data: Path, out: Path) -> None:
     """Trained again without some of the evidence; measured on the validation categories."""
-    from awatt.aspect_model.train import VALIDATION, BundleConfig, train
+    from awatt.aspect_model.train import VALIDATION, TrainDetectorConfig, train
 
-    for name, without in ABLATIONS.items():
-        path = out / f"ablation {name}.json"
+    for label, without in ABLATIONS.items():
+        path = out / f"ablation {label}.json"
         if path.exists():
             continue
-        matcher = train(data, BundleConfig(tasks=800, without=without))
-        found: dict[str, object] = {"without": without, "threshold": matcher.threshold}
+        model = train(data, TrainDetectorConfig(tasks=800, without=without))
+        found: dict[str, object] = {"without": without, "threshold": model.threshold}
         for shape in VALIDATION:
-            parts = [judge(matcher, load_corpus(data / dataset, "val"), shape, 100, 7) for dataset in DATASETS]
-            mean = np.mean([measure(part, matcher.threshold)["macro_f1"] for part in parts])
+            parts = [evaluate(model, data / name, "val", 100, seed=7, **asdict(shape)) for name in DATASETS]
+            mean = np.mean([part["macro_f1"] for part in parts])
             found[f"{shape.n_way}x{shape.n_shot} none {shape.none_rate}"] = float(mean)
         write_text(path, json.dumps(found, indent=1) + "\n")
-        print(name, found, flush=True)
+        print(label, found, flush=True)
 
 
 def speed(out: Path, model: Path | None) -> None:
     """One core: set OMP_NUM_THREADS=1 and TOKENIZERS_PARALLELISM=false."""
     start = time.perf_counter()
-    matcher = Matcher.load(model)
+    loaded = AspectModel.load(model)
     found = {"load_seconds": time.perf_counter() - start}
     corpus = load_sample()
     wanted = [np.flatnonzero(column)[:5] for column in corpus.mentions.T][:10]
     support = np.unique(np.concatenate(wanted))
     labels = corpus.mentions[support][:, :10]
-    examples = matcher.tokenize([corpus.sentences[place] for place in support])
+    examples = loaded.tokenize([corpus.sentences[place] for place in support])
     names = corpus.aspects[:10]
-    adapted = matcher.adapt(examples, labels, names)
+    fitted = loaded.fit(examples, labels, names)
     seconds = []
     for _ in range(10):
         start = time.perf_counter()
-        adapted = matcher.adapt(examples, labels, names)
+        fitted = loaded.fit(examples, labels, names)
         seconds.append(time.perf_counter() - start)
     found["adapt_10x5_seconds"] = min(seconds)
     texts = list(corpus.sentences) * 30
     start = time.perf_counter()
     for first in range(0, len(texts), 256):
-        matcher.probabilities(adapted, matcher.tokenize(texts[first : first + 256]))
+        loaded.probabilities(fitted, loaded.tokenize(texts[first : first + 256]))
     found["sentences_per_second"] = len(texts) / (time.perf_counter() - start)
     write_text(out / "speed.json", json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
@@ -214,7 +217,7 @@ def tables(out: Path) -> None:
         "7 coarse categories, examples drawn from all of it, 2,000 other sentences, `predict` with default settings.",
         "",
     ]
-    lines += ["| examples a category | macro-F1 (five draws) | AUC | logistic regression on the same vectors |"]
+    lines += ["| examples per category | macro-F1 (five draws) | AUC | logistic regression on the same vectors |"]
     lines += ["|---|---|---|---|"]
     for row in json.loads((out / "mams.json").read_text("utf-8")):
         interval = mean_ci95([100 * value for value in row["macro_f1"]])
@@ -243,7 +246,7 @@ def tables(out: Path) -> None:
     if (out / "speed.json").exists():
         speeds = json.loads((out / "speed.json").read_text("utf-8"))
         lines += ["", "## Speed, one core", ""]
-        lines += [f"- {speeds['sentences_per_second']:,.0f} sentences a second from raw text, 10 aspects"]
+        lines += [f"- {speeds['sentences_per_second']:,.0f} sentences per second from raw text, 10 aspects"]
         lines += [f"- {1000 * speeds['adapt_10x5_seconds']:.0f} ms to adapt to 10 aspects with 5 examples each"]
         lines += [f"- {1000 * speeds['load_seconds']:.0f} ms to load"]
     lines += [

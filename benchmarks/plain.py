@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.episode import Episode
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
-from awatt.research.evaluation import measure, score_episodes
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
+from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System, SystemConfig
 from awatt.research.training import Trainer
 from awatt.thresholds.default import default_threshold
@@ -128,7 +128,7 @@ def compare(data: Path, shape: EpisodeShape, episodes: int, out: Path) -> dict[s
     start = time.perf_counter()
     plain.evaluate(validation)
     middle = time.perf_counter()
-    measure(system, score_episodes(system, held_out, shape, episodes, 5))
+    measure_system(system, score_episodes(system, held_out, shape, episodes, 5))
     found["evaluation_plain"] = episodes / (middle - start)
     found["evaluation_ours"] = episodes / (time.perf_counter() - middle)
 

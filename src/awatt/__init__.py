@@ -3,18 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from awatt.detector.detector import AspectDetector
-    from awatt.detector.results import Detection, Review, Word
+    from awatt.detector import AspectDetector, Detection, Review, Word
 
 __version__ = "0.1.0"
 __all__ = ["AspectDetector", "Detection", "Review", "Word", "__version__"]
 
-_HOMES = {
-    "AspectDetector": "awatt.detector.detector",
-    "Detection": "awatt.detector.results",
-    "Review": "awatt.detector.results",
-    "Word": "awatt.detector.results",
-}
+_HOMES = dict.fromkeys(("AspectDetector", "Detection", "Review", "Word"), "awatt.detector")
 
 
 def __getattr__(name: str) -> object:

@@ -1,13 +1,6 @@
 """The tool: `AspectDetector`, and what it is made of. People call it with their sentences; it knows no episodes."""
 
-from typing import Any
+from awatt.detector.detector import AspectDetector
+from awatt.detector.results import Detection, Review, Word
 
-_PUBLIC = {"AspectDetector": "detector", "Detection": "results", "Review": "results", "Word": "results"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'awatt.detector' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"awatt.detector.{_PUBLIC[name]}"), name)
+__all__ = ["AspectDetector", "Detection", "Review", "Word"]

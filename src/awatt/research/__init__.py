@@ -1,1 +1,36 @@
-"""The paper's systems put together: trained, measured and saved."""
+"""The paper's systems put together: trained, measured and saved. The names below are the interface for research."""
+
+import importlib
+
+_HOMES = {
+    "Corpus": "awatt.data.corpus",
+    "load_corpus": "awatt.data.corpus",
+    "load_sample": "awatt.data.corpus",
+    "Episode": "awatt.data.episode",
+    "EpisodeSampler": "awatt.data.sampler",
+    "EpisodeShape": "awatt.data.sampler",
+    "ENCODERS": "awatt.encoders",
+    "Encoder": "awatt.encoders",
+    "MODELS": "awatt.models",
+    "DistanceModel": "awatt.models",
+    "FewShotModel": "awatt.models",
+    "THRESHOLDS": "awatt.thresholds.kinds",
+    "Threshold": "awatt.thresholds.base",
+    "RunModel": "awatt.research.run_model",
+    "System": "awatt.research.system",
+    "evaluate": "awatt.research.evaluation",
+    "resolve_run": "awatt.research.settings",
+    "train": "awatt.research.training",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """Import a name when it is first used: most need torch, an evaluation of the bundled model does not."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'awatt.research' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -21,7 +21,7 @@ from awatt.data.episode import PredictedEpisodes, Prediction
 from awatt.data.fewasp import read_json
 from awatt.data.sampler import EpisodeShape
 from awatt.encoders import Encoded
-from awatt.folders import RUN, Folder
+from awatt.folders import RUN, Folder, open_folder
 from awatt.models import DistanceModel
 from awatt.research.scoring import predictions, replace_threshold, score_episodes
 from awatt.research.system import System
@@ -49,6 +49,11 @@ class RunModel:
     def __init__(self, system: System, path: Path) -> None:
         self.system, self.path = system.eval(), path
         self.tokenizer: Tokenizer = system.encoder.tokenizer
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """From the folder of a run."""
+        return cls.from_folder(open_folder(Path(path), RUN))
 
     @classmethod
     def from_folder(cls, folder: Folder) -> Self:
