@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from awatt.server.export import KINDS
+from awatt.server.export import MEDIA_TYPES
 
 from .conftest import HOST, TOKEN, make_client
 
@@ -42,7 +42,7 @@ USUAL: list[tuple[str, str, dict[str, Any]]] = [
     ("PATCH", "/v1/project/settings", {"body": {"threshold": 0.5}}),
     ("POST", "/v1/project/undo", {}),
     ("POST", "/v1/project/redo", {}),
-    *(("GET", "/v1/project/export/{kind}", {"kind": kind}) for kind in KINDS),
+    *(("GET", "/v1/project/export/{kind}", {"kind": kind}) for kind in MEDIA_TYPES),
     ("GET", "/v1/project/version", {}),
     ("DELETE", "/v1/aspects/{key}", {"key": 1}),
     ("POST", "/v1/project/columns", {"query": {"format": "csv"}, "body": b"text,stars\nGood.,5\n"}),

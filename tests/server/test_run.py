@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from awatt.errors import AwattError
-from awatt.server.run import choose_token, default_project, hosts_of, is_loopback, listen
+from awatt.server.run import allowed_hosts, choose_token, default_project, is_loopback, listen
 
 
 def test_only_loopback_goes_without_a_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,8 +31,8 @@ def test_only_loopback_goes_without_a_chosen_token(monkeypatch: pytest.MonkeyPat
 
 
 def test_hosts_are_an_exact_list() -> None:
-    assert hosts_of("127.0.0.1", 8377, []) == {"127.0.0.1:8377", "localhost:8377", "[::1]:8377"}
-    assert hosts_of("0.0.0.0", 80, ["reviews.example.org", "other.org:443"]) == {
+    assert allowed_hosts("127.0.0.1", 8377, []) == {"127.0.0.1:8377", "localhost:8377", "[::1]:8377"}
+    assert allowed_hosts("0.0.0.0", 80, ["reviews.example.org", "other.org:443"]) == {
         "reviews.example.org:80",
         "other.org:443",
     }

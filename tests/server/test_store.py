@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from awatt.errors import AwattError
-from awatt.server.journal import KEPT
+from awatt.server.journal import MAX_ACTIONS
 from awatt.server.limits import ConflictError, Limits, NotFoundError
-from awatt.server.store import LOADS, ProjectStore
+from awatt.server.store import MAX_LOADS, ProjectStore
 from awatt.server.workbench import Workbench
 
 
@@ -41,8 +41,8 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
         lambda: store.set_threshold(0.3),
         lambda: store.set_threshold(0.1, food),
         lambda: store.set_threshold(0.7),
-        lambda: store.judge("We left.", []),
-        lambda: store.judge("Tasty soup.", [food]),
+        lambda: store.label_sentence("We left.", []),
+        lambda: store.label_sentence("Tasty soup.", [food]),
         lambda: store.remove_example(store.content().examples[0].id),
         lambda: store.load_reviews(reviews("Nice view.", "Loud.")),
         lambda: store.change_aspect(food, "dishes", 0.2),
@@ -88,16 +88,16 @@ def test_what_changes_nothing_has_not_been(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup."])
     store.set_threshold(0.5)
     store.change_aspect(food, None, 0.4)
-    store.judge("We left.", [])
+    store.label_sentence("We left.", [])
     store.undo()
     before = store.content()
     for nothing in (
-        lambda: store.judge("Tasty soup.", [food]),
+        lambda: store.label_sentence("Tasty soup.", [food]),
         lambda: store.rename_aspect(food, "food"),
         lambda: store.change_aspect(food, "food", 0.4),
         lambda: store.set_threshold(0.5),
         lambda: store.add_examples(food, ["Tasty soup."]),
-        lambda: store.forget("Never said."),
+        lambda: store.remove_label("Never said."),
     ):
         nothing()
         assert store.content() == before  # with its counters, and what can be undone and redone
@@ -106,17 +106,17 @@ def test_what_changes_nothing_has_not_been(store: ProjectStore) -> None:
 
 
 def test_the_last_200_actions_can_be_undone(store: ProjectStore) -> None:
-    for number in range(KEPT + 50):
-        store.judge(f"Sentence {number}.", [])
-        store.judge(f"Sentence {number}.", [])  # changes nothing
-    for _ in range(KEPT):
+    for number in range(MAX_ACTIONS + 50):
+        store.label_sentence(f"Sentence {number}.", [])
+        store.label_sentence(f"Sentence {number}.", [])  # changes nothing
+    for _ in range(MAX_ACTIONS):
         store.undo()
     assert [example.text for example in store.content().examples] == [f"Sentence {number}." for number in range(50)]
     assert store.content().undo is None
-    for _ in range(KEPT):
+    for _ in range(MAX_ACTIONS):
         store.redo()
-    assert len(store.content().examples) == KEPT + 50
-    assert store._connection.execute("SELECT count(*) FROM actions").fetchone() == (KEPT,)
+    assert len(store.content().examples) == MAX_ACTIONS + 50
+    assert store._connection.execute("SELECT count(*) FROM actions").fetchone() == (MAX_ACTIONS,)
 
 
 def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:
@@ -132,11 +132,11 @@ def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:
 
 
 def test_the_file_keeps_the_last_loads_only(store: ProjectStore) -> None:
-    for number in range(LOADS + 3):
+    for number in range(MAX_LOADS + 3):
         store.load_reviews(reviews(f"Load {number}."))
         store.add_aspect(f"after load {number}")
     kept = store._connection.execute("SELECT count(*) FROM sentences").fetchone()[0]
-    assert kept == LOADS
+    assert kept == MAX_LOADS
     while store.content().undo:
         store.undo()
     assert [text for _, _, text in store.sentences()] == ["Load 3."]  # and not an empty table
@@ -172,7 +172,7 @@ def test_loading_again_looks_at_every_sentence_for_every_review(store: ProjectSt
         steps += 1000
         return 0
 
-    for _ in range(LOADS):
+    for _ in range(MAX_LOADS):
         store.load_reviews(reviews(*map(str, range(2000))))
     store._connection.set_progress_handler(count, 1000)
     store.load_reviews(reviews("One."))
@@ -189,11 +189,11 @@ def test_a_stale_id_names_no_sentence_of_other_reviews(store: ProjectStore) -> N
 
 def test_what_somebody_else_said_is_not_overwritten_unseen(store: ProjectStore) -> None:
     food = store.add_aspect("food")
-    store.judge("Cold soup.", [food], seen=None)
+    store.label_sentence("Cold soup.", [food], seen=None)
     with pytest.raises(ConflictError, match="Look again"):
-        store.judge("Cold soup.", [], seen=None)
-    store.judge("Cold soup.", [], seen=[food])
-    store.judge("Cold soup.", [food])  # does not compare
+        store.label_sentence("Cold soup.", [], seen=None)
+    store.label_sentence("Cold soup.", [], seen=[food])
+    store.label_sentence("Cold soup.", [food])  # does not compare
     assert store.content().examples[0].aspects == (food,)
 
 
@@ -231,7 +231,7 @@ def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:
     with pytest.raises(ConflictError, match="already"):
         store.add_aspect(" food ")
     with pytest.raises(NotFoundError):
-        store.judge("Tasty soup.", [99])
+        store.label_sentence("Tasty soup.", [99])
     assert (state(store), store.version()) == (before, version)
     assert store.content().undo == "add aspect food"
 
@@ -239,7 +239,7 @@ def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:
 def test_removing_an_aspect_keeps_examples_of_others(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup.", "The waiter brought cold soup."])
     service = store.add_aspect("service", ["The waiter brought cold soup."])
-    store.judge("We left.", [])
+    store.label_sentence("We left.", [])
     store.remove_aspect(food)
     assert [(each.text, each.aspects) for each in store.content().examples] == [
         ("The waiter brought cold soup.", (service,)),
@@ -255,9 +255,9 @@ def test_limits_name_the_numbers(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match="2 aspects, but at most 1"):
         store.add_aspect("more")
     with pytest.raises(AwattError, match="2 examples"):
-        store.judge("Pasta.", [])
+        store.label_sentence("Pasta.", [])
     with pytest.raises(AwattError, match="11 characters"):
-        store.judge("x" * 11, [])
+        store.label_sentence("x" * 11, [])
     with pytest.raises(AwattError, match="2 sentences"):
         store.load_reviews([({}, ["a", "b"])])
     assert store.sentences() == []
@@ -309,7 +309,7 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
         "import sys, os; from pathlib import Path; from awatt.server.store import ProjectStore\n"
         "store = ProjectStore(Path(sys.argv[1]))\n"
         "for number in range(10**6):\n"
-        "    store.add_aspect(f'aspect {number}') if number < 50 else store.judge(f'Sentence {number}.', [])\n"
+        "    store.add_aspect(f'aspect {number}') if number < 50 else store.label_sentence(f'Sentence {number}.', [])\n"
         "    os.write(1, b'.')\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as process:
