@@ -1,4 +1,4 @@
-"""The project's file: undo, two processes, kill -9, other programs' files."""
+"""The project file: undo, two processes, kill -9, other programs' files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reviews(*texts: str) -> list[tuple[dict[str, object], list[str]]]:
     return [({"stars": number}, [text]) for number, text in enumerate(texts)]
 
 
-def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
+def test_every_action_can_be_undone_and_redone(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup.", "Cold 'pasta'; -- \"yes\"."])
     states = [state(store)]
     actions = [
@@ -62,7 +62,7 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
         store.redo()
     store.undo()
     store.add_aspect("price")
-    with pytest.raises(ConflictError, match="nothing to redo"):  # a new action forgets what was undone
+    with pytest.raises(ConflictError, match="nothing to redo"):  # a new action discards what was undone
         store.redo()
 
 
@@ -74,7 +74,7 @@ def test_the_steps_of_a_slider_are_undone_together(store: ProjectStore) -> None:
         store.change_aspect(food, None, value)
     store.undo()
     assert (store.content().threshold, store.content().aspects[0].threshold) == (0.6, None)
-    store.set_threshold(0.9)  # something was undone since: a step of its own
+    store.set_threshold(0.9)  # something was undone in between: a separate step
     store.undo()
     assert store.content().threshold == 0.6
     store.undo()
@@ -84,7 +84,7 @@ def test_the_steps_of_a_slider_are_undone_together(store: ProjectStore) -> None:
         assert store.content().threshold == wanted
 
 
-def test_what_changes_nothing_has_not_been(store: ProjectStore) -> None:
+def test_an_action_that_changes_nothing_is_not_recorded(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup."])
     store.set_threshold(0.5)
     store.change_aspect(food, None, 0.4)
@@ -97,10 +97,10 @@ def test_what_changes_nothing_has_not_been(store: ProjectStore) -> None:
         lambda: store.change_aspect(food, "food", 0.4),
         lambda: store.set_threshold(0.5),
         lambda: store.add_examples(food, ["Tasty soup."]),
-        lambda: store.remove_label("Never said."),
+        lambda: store.remove_label("Never labelled."),
     ):
         nothing()
-        assert store.content() == before  # with its counters, and what can be undone and redone
+        assert store.content() == before  # including its counters, undo and redo
     store.redo()
     assert store.content().examples[-1].text == "We left."
 
@@ -127,7 +127,7 @@ def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:
     assert store.content().undo == "start over"
     store.undo()
     assert state(store) == sample
-    assert store.version().reviews > counted  # who has the sentences must load them again
+    assert store.version().reviews > counted  # clients must load the sentences again
     assert store.content().n_sentences == store.content().n_reviews == 1
 
 
@@ -164,7 +164,7 @@ def test_sentences_and_their_version_are_of_one_moment(tmp_path: Path, monkeypat
     assert (workbench.reviews().version, workbench.reviews().texts) == (2, ["New."])
 
 
-def test_loading_again_looks_at_every_sentence_for_every_review(store: ProjectStore) -> None:
+def test_loading_again_scans_every_sentence_for_every_review(store: ProjectStore) -> None:
     steps = 0
 
     def count() -> int:
@@ -187,13 +187,13 @@ def test_a_stale_id_names_no_sentence_of_other_reviews(store: ProjectStore) -> N
         store.sentence_text(old)
 
 
-def test_what_somebody_else_said_is_not_overwritten_unseen(store: ProjectStore) -> None:
+def test_another_users_label_is_not_overwritten_unseen(store: ProjectStore) -> None:
     food = store.add_aspect("food")
     store.label_sentence("Cold soup.", [food], seen=None)
     with pytest.raises(ConflictError, match="Look again"):
         store.label_sentence("Cold soup.", [], seen=None)
     store.label_sentence("Cold soup.", [], seen=[food])
-    store.label_sentence("Cold soup.", [food])  # does not compare
+    store.label_sentence("Cold soup.", [food])  # without a check
     assert store.content().examples[0].aspects == (food,)
 
 
@@ -303,7 +303,7 @@ def test_processes_that_start_together_find_the_file_locked(tmp_path: Path) -> N
     }
 
 
-def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+def test_confirmed_changes_survive_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "p.sqlite"
     code = (
         "import sys, os; from pathlib import Path; from awatt.server.store import ProjectStore\n"

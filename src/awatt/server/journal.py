@@ -41,7 +41,7 @@ def create_triggers(connection: sqlite3.Connection) -> None:
 
 
 def begin_action(connection: sqlite3.Connection, title: str, *, undone: bool = False, joins: bool = False) -> int:
-    """Assign the changes from here on to a new action; gives its id.
+    """Assign the changes from here on to a new action, and return its id.
 
     With ``joins`` they are assigned to the last action, if it has the same title and nothing was undone after it.
     """
@@ -84,7 +84,7 @@ def last_title(connection: sqlite3.Connection, *, undone: bool) -> str | None:
 
 
 def reverse_action(connection: sqlite3.Connection, *, undone: bool) -> str | None:
-    """Undo the last action, or with ``undone`` redo the one undone last; gives its title."""
+    """Undo the last action, or with ``undone`` redo the one undone last, and return its title."""
     row = _last_action(connection, undone)
     if row is None:
         return None

@@ -182,11 +182,11 @@ class ProjectFile:
         return Version(*(int(found[name]) for name in ("revision", "learned", "reviews")))
 
     def undo(self) -> str:
-        """Undo the last action; gives its title."""
+        """Undo the last action, and return its title."""
         return self._reverse(undone=False)
 
     def redo(self) -> str:
-        """Redo the action that was undone last; gives its title."""
+        """Redo the action that was undone last, and return its title."""
         return self._reverse(undone=True)
 
     def _reverse(self, undone: bool) -> str:

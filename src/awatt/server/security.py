@@ -95,7 +95,7 @@ class Guard:
             return
         upload = headers.get("content-type", "").startswith("application/octet-stream")
         max_bytes = self.limits.body if upload else self.limits.json_body
-        # An exception has been logged by type and answered; uvicorn would log its message, which may quote a review.
+        # The app has logged the type and responded; uvicorn would log the message, which may quote a review.
         with suppress(Exception):
             await _BodyReader(self.app, max_bytes, self.limits.body_seconds)(scope, headers, receive, send)
 

@@ -89,7 +89,7 @@ class ProjectStore(ProjectFile):
     # -- aspects
 
     def add_aspect(self, name: str, texts: Sequence[str] = ()) -> int:
-        """Add an aspect with its examples; gives its id."""
+        """Add an aspect with its examples, and return its id."""
         with self._transaction():
             name = self._check_new_name(name)
             with self._action(f"add aspect {name}", "learned"):

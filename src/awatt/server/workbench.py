@@ -43,7 +43,7 @@ class Reviews:
 
     @cached_property
     def chunks(self) -> list[tuple[list[str], Sentences]]:
-        """The texts and tokens, in the portions that are scored at once."""
+        """The texts and tokens in portions that are scored at once."""
         parts = [self.texts[first : first + CHUNK] for first in range(0, len(self.texts), CHUNK)]
         return [(part, self.matcher.tokenize(part)) for part in parts]
 
@@ -227,7 +227,7 @@ def fit_detector(aspects: Sequence[Aspect], examples: Sequence[Example]) -> Aspe
 
 
 def thresholds(content: Content, names: Sequence[str]) -> Threshold:
-    """The project's thresholds as the detector takes them."""
+    """The thresholds of the project in the form that the detector accepts."""
     own = {aspect.name: aspect.threshold for aspect in content.aspects if aspect.threshold is not None}
     if not own:
         return "auto" if content.threshold is None else content.threshold
