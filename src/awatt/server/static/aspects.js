@@ -48,7 +48,7 @@ function card(aspect, column) {
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
     el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { name.focus(); if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) notify(`Removed ${aspect.name}. Undo brings it back.`); } }, "✕")),
     el("p", { className: "hint" }, counted(examples.length, "example"), examples.length < 3 ? " (about five are recommended)" : "",
-      quality && examples.length > 1 ? quality.recall ? `; recall ${percent(quality.recall)}, precision ${percent(quality.precision)}` : "; none of them is found yet" : ""),
+      quality && examples.length > 1 ? quality.recall ? `; finds ${percent(quality.recall)} of them, and ${percent(quality.precision)} of what it finds is right` : "; finds none of them yet" : ""),
     quality && examples.length > 1 ? meter(quality.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),
