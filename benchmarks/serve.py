@@ -1,10 +1,11 @@
-"""``awatt serve`` beside the detector itself, then under load.
+"""``awatt serve`` compared with the detector itself, then under load.
 
     python benchmarks/serve.py --clients 50 --seconds 300
 
-Starts a server of its own over a new project. First one client beside the same calls in this process; then the load,
-each client asking again as soon as it is answered; then more than the queue takes. Counts answers by status (503 with
-Retry-After is deliberate, anything else than 200 is a fault, and ends the benchmark) and watches the server's memory.
+Starts a server with a new project. First it compares one client with the same calls in this process; then it applies
+load, each client sending its next request as soon as it gets a response; then more load than the queue holds. It counts
+responses by status (503 with Retry-After is deliberate; any other error ends the benchmark) and records the server's
+memory.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ COMMAND = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", 
 
 
 class Client:
-    """A connection that is kept."""
+    """A persistent connection."""
 
     def __init__(self, base: str, token: str) -> None:
         self.connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=120)
         self.connection.connect()
-        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for 40 ms
+        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # otherwise a body waits for 40 ms
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def post(self, path: str, body: object) -> int:
-        """The status; the answer is read to its end."""
+        """The status; the response is read completely."""
         self.connection.request("POST", path, json.dumps(body), self.headers)
-        answer = self.connection.getresponse()
-        content = json.loads(answer.read())
-        if answer.status != 200 and not (answer.status == 503 and answer.headers["Retry-After"]):
-            raise SystemExit(f"{path} answered {answer.status}: {content}")
-        return answer.status
+        response = self.connection.getresponse()
+        content = json.loads(response.read())
+        if response.status != 200 and not (response.status == 503 and response.headers["Retry-After"]):
+            raise SystemExit(f"{path} gave status {response.status}: {content}")
+        return response.status
 
 
 def resident(pid: int) -> float:
@@ -58,7 +59,7 @@ def resident(pid: int) -> float:
 def load(
     base: str, token: str, texts: list[str], clients: int, seconds: float, sizes: tuple[int, ...], pid: int
 ) -> None:
-    """Clients with batches of these sizes. One that is refused comes again a second later."""
+    """Clients with batches of these sizes. A refused client tries again a second later."""
     counts: Counter[int] = Counter()
     latencies: list[float] = []
     memory: list[float] = []
@@ -91,7 +92,7 @@ def load(
 
 
 def ratios(client: Client, detector: AspectDetector, texts: list[str], repeats: int) -> None:
-    """One client beside the same calls in this process; the median of alternating pairs."""
+    """One client compared with the same calls in this process: medians over alternating pairs."""
     for size in (1, 100):
         batch = [texts[k % len(texts)] for k in range(size)]
         pairs = []
@@ -108,7 +109,7 @@ def ratios(client: Client, detector: AspectDetector, texts: list[str], repeats: 
 
 
 def main() -> None:
-    """Start a server, and use it."""
+    """Start a server, and measure it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)

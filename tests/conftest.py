@@ -156,3 +156,29 @@ def toy_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "glove.txt").write_text("".join(lines))
     (folder / "provenance.json").write_text(json.dumps({"dataset": "toy", "splits": {"train": {"source": "made"}}}))
     return folder
+
+
+@pytest.fixture(scope="session")
+def make_run(toy_data: Path) -> Callable[..., Path]:
+    """Write a run's folder, as ``awatt train`` leaves it, with random weights: 3 aspects, 4 examples, 3 queries."""
+
+    def make(out: Path, method: str = "proto-awatt", threshold: str = "static") -> Path:
+        import torch
+
+        from awatt.data.corpus import load_corpus
+        from awatt.data.sampler import EpisodeShape
+        from awatt.research.scoring import score_episodes
+        from awatt.research.system import System, SystemConfig
+
+        torch.manual_seed(0)
+        corpus = load_corpus(toy_data, "test")
+        settings = {"encoder": {"hidden": 8, "vectors": str(toy_data / "glove.txt")}}
+        names = {"method": method, "encoder": "glove-cnn", "threshold": threshold, "n_way": 3}
+        system = System.create(SystemConfig.from_mapping({**names, "settings": settings}), corpus.sentences)
+        if system.threshold.calibrated:
+            system.threshold.calibrate(list(score_episodes(system, corpus, EpisodeShape(3, 4, 3), 20, 1)))
+        system.trained_with = {"episode": {"n_way": 3, "n_shot": 4, "n_query": 3}, "seed": 5}
+        system.save(out, "card")
+        return out
+
+    return make

@@ -19,30 +19,18 @@ from awatt.detector.examples import Examples
 from awatt.errors import AwattError
 from awatt.models import MODELS, DistanceModel
 from awatt.research.scoring import predictions, score_episodes
-from awatt.research.system import System, SystemConfig
+from awatt.research.system import System
 from awatt.thresholds.kinds import THRESHOLDS
 
 torch.set_num_threads(1)
 
-SHAPE = EpisodeShape(3, 4, 3)
+SHAPE = EpisodeShape(3, 4, 3)  # that of make_run
+MakeRun = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
 def corpus(toy_data: Path) -> Corpus:
     return load_corpus(toy_data, "test")
-
-
-def make_run(toy_data: Path, corpus: Corpus, out: Path, method: str, threshold: str = "static") -> Path:
-    """A run's folder, as ``awatt train`` leaves it, with random weights."""
-    torch.manual_seed(0)
-    settings = {"encoder": {"hidden": 8, "vectors": str(toy_data / "glove.txt")}}
-    names = {"method": method, "encoder": "glove-cnn", "threshold": threshold, "n_way": SHAPE.n_way}
-    system = System.create(SystemConfig.from_mapping({**names, "settings": settings}), corpus.sentences)
-    if system.threshold.calibrated:
-        system.threshold.calibrate(list(score_episodes(system, corpus, SHAPE, 20, 1)))
-    system.trained_with = {"episode": {"n_way": 3, "n_shot": 4, "n_query": 3}, "seed": 5}
-    system.save(out, "card")
-    return out
 
 
 def from_episode(folder: Path, corpus: Corpus, number: int) -> tuple[AspectDetector, list[str], Any]:
@@ -74,9 +62,9 @@ COMBINATIONS = [(method, "static") for method in MODELS] + [("proto-awatt", name
 
 @pytest.mark.parametrize(("method", "threshold"), COMBINATIONS)
 def test_scores_and_decisions_are_those_of_an_evaluation(
-    toy_data: Path, corpus: Corpus, tmp_path: Path, method: str, threshold: str
+    make_run: MakeRun, corpus: Corpus, tmp_path: Path, method: str, threshold: str
 ) -> None:
-    folder = make_run(toy_data, corpus, tmp_path / "run", method, threshold)
+    folder = make_run(tmp_path / "run", method, threshold)
     detector, queries, (ranking, evidence, selected, _) = from_episode(folder, corpus, find_episode(corpus))
     wanted = evidence if THRESHOLDS[threshold].probabilistic else ranking
     found = detector.predictions(queries)
@@ -86,8 +74,8 @@ def test_scores_and_decisions_are_those_of_an_evaluation(
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_any_number_of_aspects_and_examples(toy_data: Path, corpus: Corpus, tmp_path: Path, method: str) -> None:
-    folder = make_run(toy_data, corpus, tmp_path / "run", method)
+def test_any_number_of_aspects_and_examples(make_run: MakeRun, corpus: Corpus, tmp_path: Path, method: str) -> None:
+    folder = make_run(tmp_path / "run", method)
     texts = list(corpus.sentences)
     for examples in ({"a": texts[:1]}, {"a": texts[:5], "b": texts[5:6], "c": texts[6:9], "d": texts[9:16]}):
         detector = AspectDetector.from_examples(examples, model=folder)
@@ -102,8 +90,10 @@ def test_any_number_of_aspects_and_examples(toy_data: Path, corpus: Corpus, tmp_
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_words_come_from_the_methods_own_attention(toy_data: Path, corpus: Corpus, tmp_path: Path, method: str) -> None:
-    folder = make_run(toy_data, corpus, tmp_path / "run", method)
+def test_words_come_from_the_methods_own_attention(
+    make_run: MakeRun, corpus: Corpus, tmp_path: Path, method: str
+) -> None:
+    folder = make_run(tmp_path / "run", method)
     texts = list(corpus.sentences)
     found = AspectDetector.from_examples({"a": texts[:3], "b": texts[3:6]}, model=folder).detect(texts[10], 0.0)
     if method not in ("proto-awatt", "proto-hatt"):
@@ -120,9 +110,9 @@ def three_aspects(texts: list[str]) -> dict[str, list[str]]:
 
 
 def test_the_policy_threshold_is_made_for_one_number_of_aspects(
-    toy_data: Path, corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_run: MakeRun, corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = make_run(toy_data, corpus, tmp_path / "run", "proto-awatt", "policy")
+    folder = make_run(tmp_path / "run", "proto-awatt", "policy")
     texts = list(corpus.sentences)
     with caplog.at_level(logging.WARNING):
         three = AspectDetector.from_examples(
@@ -140,8 +130,8 @@ def test_the_policy_threshold_is_made_for_one_number_of_aspects(
     np.testing.assert_array_equal(found.accepted, found.scores >= 0.5)
 
 
-def test_a_threshold_of_ones_own_cuts_the_scores(toy_data: Path, corpus: Corpus, tmp_path: Path) -> None:
-    folder = make_run(toy_data, corpus, tmp_path / "run", "proto-awatt", "policy")
+def test_a_threshold_of_ones_own_cuts_the_scores(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", "proto-awatt", "policy")
     texts = list(corpus.sentences)
     detector = AspectDetector.from_examples(
         {name: texts[place : place + 2] for place, name in enumerate("abc")}, model=folder
@@ -152,13 +142,13 @@ def test_a_threshold_of_ones_own_cuts_the_scores(toy_data: Path, corpus: Corpus,
     np.testing.assert_array_equal(found.accepted[:, 1:], own.accepted[:, 1:])
 
 
-def test_modes_of_a_run(toy_data: Path, corpus: Corpus, tmp_path: Path) -> None:
+def test_modes_of_a_run(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> None:
     texts = list(corpus.sentences)
     examples = {"a": texts[:3], "b": texts[3:6]}
-    static = make_run(toy_data, corpus, tmp_path / "static", "proto-awatt")
+    static = make_run(tmp_path / "static", "proto-awatt")
     with pytest.raises(AwattError, match="mode acceptance needs probabilities, but .* has the static threshold"):
         AspectDetector.from_examples(examples, model=static, mode="acceptance").detect(texts[10])
-    folder = make_run(toy_data, corpus, tmp_path / "acceptance", "proto-awatt", "acceptance")
+    folder = make_run(tmp_path / "acceptance", "proto-awatt", "acceptance")
     paper = AspectDetector.from_examples(examples, model=folder, mode="paper")
     np.testing.assert_allclose(paper.predict_proba(texts[10:20]).sum(1), 1, atol=1e-6)
     assert paper.thresholds().tolist() == [0.5, 0.5]
@@ -168,7 +158,7 @@ def test_modes_of_a_run(toy_data: Path, corpus: Corpus, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", MODELS)
 def test_the_commands(
-    toy_data: Path,
+    make_run: MakeRun,
     corpus: Corpus,
     tmp_path: Path,
     method: str,
@@ -177,7 +167,7 @@ def test_the_commands(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     threshold = "policy" if issubclass(MODELS[method], DistanceModel) else "static"
-    make_run(toy_data, corpus, Path("run"), method, threshold)
+    make_run(Path("run"), method, threshold)
     texts = list(corpus.sentences)
     Path("aspects.json").write_text(json.dumps({"a": texts[:4], "b": texts[4:6], "c": texts[6:9]}))
     Path("reviews.txt").write_text("\n".join(texts[10:30]))

@@ -1,4 +1,4 @@
-"""``awatt serve`` as a process, and Chromium to look at it."""
+"""``awatt serve`` as a process, and Chromium to open it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SAVED = "#rows .row.said:not(.saving)"  # rows with a label that the server has written
+SAVED = "#rows .row.labelled:not(.saving)"  # rows with a label that the server has saved
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 
 
 class Server:
-    """``awatt serve`` as a process, and the link that it printed."""
+    """``awatt serve`` as a process, with the link that it printed."""
 
     def __init__(self, project: Path) -> None:
         command = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
@@ -33,13 +33,13 @@ class Server:
         self.token = self.lines[1].rpartition(" ")[2].strip()
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """The status and what the JSON of the answer says."""
+        """The status and the JSON of the response."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         content = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.load(answer)
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
@@ -52,13 +52,13 @@ class Server:
 
 
 def settle(page: Any) -> None:
-    """Until the sentences are there, with what was found in them."""
-    page.wait_for_selector("#rows .row .chip:not(.awaited)")
-    page.wait_for_function("() => document.getElementById('status').textContent.includes('sentences')")
+    """Wait until the sentences are shown with the aspects found in them."""
+    page.wait_for_selector("#rows .row .chip:not(.pending)")
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('sentence')")
 
 
 def open_sample(page: Any, domain: str) -> None:
-    """Replace whatever the project holds by a sample."""
+    """Replace the content of the project with a sample."""
     page.wait_for_selector("body[data-ready]")
     page.click("#tab-start")
     page.click(f"#sample-{domain}")

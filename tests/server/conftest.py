@@ -1,4 +1,4 @@
-"""A server with a project of its own; the tests are skipped where the extra is not installed."""
+"""A server with its own project; the tests are skipped where the extra is not installed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ TOKEN = "a-token-for-the-tests"
 SMALL = Limits(body=200_000, json_body=20_000, texts=20, characters=500, aspects=8, examples=60, sentences=300)
 
 
-def make_client(folder: Path, limits: Limits = SMALL, token: str | None = TOKEN) -> TestClient:
-    """A client of a new server over the project of a folder."""
+def make_client(
+    folder: Path, limits: Limits = SMALL, token: str | None = TOKEN, model: Path | None = None
+) -> TestClient:
+    """A client of a new server that serves the project in a folder."""
     access = Access(TOKEN, frozenset({HOST}), "awatt_8377")
-    guard = create_app(ProjectStore(folder / "project.sqlite", limits), access, limits)
+    guard = create_app(ProjectStore(folder / "project.sqlite", limits), access, limits, model)
     headers = {"authorization": f"Bearer {token}"} if token else {}
     client = TestClient(guard, base_url=f"http://{HOST}", headers=headers, raise_server_exceptions=False)
     client.guard = guard  # type: ignore[attr-defined]
@@ -36,14 +38,14 @@ def make_client(folder: Path, limits: Limits = SMALL, token: str | None = TOKEN)
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Any]:
-    """With the token, over an empty project."""
+    """A client with the token, and an empty project."""
     with make_client(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
 def sample(client: Any) -> Any:
-    """With the bundled restaurant sentences."""
+    """A client, and a project with the bundled restaurant sample."""
     assert client.post("/v1/project/sample", json={}).status_code == 200
     return client
 
@@ -63,7 +65,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A process of its own for the tests of a file."""
+    """A server process for the tests of a module."""
     started = Server(tmp_path_factory.mktemp("page") / "project.sqlite")
     yield started
     started.stop()
@@ -71,14 +73,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def page(browser: Any, server: Server) -> Iterator[Any]:
-    """A page with the restaurant sample; nothing may go wrong in its scripts."""
+    """A page with the restaurant sample; its scripts must raise no errors."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
     opened = context.new_page()
-    faults: list[str] = []
-    opened.on("pageerror", lambda error: faults.append(str(error)))
-    opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     opened.goto(server.new_link())
     open_sample(opened, "restaurant")
     yield opened
     context.close()
-    assert faults == []
+    assert errors == []

@@ -1,4 +1,4 @@
-"""The page for people who do not see it well, or have no mouse: axe-core's rules, and what these cannot know."""
+"""Accessibility: axe-core's rules, contrast, headings, and use by keyboard only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = needs_chromium
 
 VIEWS = ("start", "aspects", "sentences", "overview", "export")
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-#: The least contrast of each text with what is painted behind it, colours mixed as they are painted.
+#: Texts whose contrast with the blended background behind them is too low.
 CONTRAST = """() => {
   const pen = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const light = (rgb) => rgb.map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
@@ -52,12 +52,12 @@ def violations(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 400)])
-def test_every_view_keeps_the_rules(page: Any, theme: str, width: int) -> None:
+def test_every_view_follows_the_rules(page: Any, theme: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     set_theme(page, theme)
     page.wait_for_selector("#rows mark")
-    page.keyboard.press("0")  # so that there is a label to see
-    page.wait_for_selector("#rows .row.said")
+    page.keyboard.press("0")  # so that there is a label
+    page.wait_for_selector("#rows .row.labelled")
     for view in VIEWS:
         page.click(f"#tab-{view}")
         if view == "aspects":
@@ -74,7 +74,7 @@ def test_every_view_keeps_the_rules(page: Any, theme: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_empty_project_and_messages_keep_the_rules(page: Any, theme: str) -> None:
+def test_an_empty_project_and_messages_follow_the_rules(page: Any, theme: str) -> None:
     set_theme(page, theme)
     page.click("#tab-start")
     page.click("#start-over")
@@ -101,7 +101,7 @@ def test_headings_go_down_one_step_at_a_time(page: Any) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_focus_is_seen_wherever_tab_leads(page: Any, theme: str) -> None:
+def test_the_focus_is_visible_wherever_tab_leads(page: Any, theme: str) -> None:
     set_theme(page, theme)
     for view in VIEWS:
         page.click(f"#tab-{view}")
@@ -146,17 +146,17 @@ def test_without_a_mouse_from_the_sample_to_the_export(browser: Any, server: Ser
     page.wait_for_selector("#view-sentences:not([hidden])")
     settle(page)
     tab_to("#threshold-all")
-    for _ in range(3):  # the focus stays on the slider while everything around it is drawn again
+    for _ in range(3):  # the focus stays on the slider while everything around it is redrawn
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(150)
     assert page.evaluate("document.activeElement.id") == "threshold-all"
     assert page.input_value("#threshold-all") == "0.33"
     tab_to("#table")
     page.keyboard.press("ArrowDown")
-    tab_to(".verdict")
+    tab_to(".toggle")
     held = page.evaluate("document.activeElement.id")
     page.keyboard.press("Space")
-    page.wait_for_selector("#rows .row.said")
+    page.wait_for_selector("#rows .row.labelled")
     page.wait_for_function("() => document.getElementById('status').textContent.includes('detected again')")
     assert page.evaluate("document.activeElement.id") == held
     tab_to("[role=tab]", "Shift+Tab")
@@ -170,7 +170,7 @@ def test_without_a_mouse_from_the_sample_to_the_export(browser: Any, server: Ser
     context.close()
 
 
-def test_undo_and_redo_hand_the_focus_on(page: Any) -> None:
+def test_undo_and_redo_pass_the_focus_on(page: Any) -> None:
     page.keyboard.press("0")
     page.wait_for_selector(SAVED)
     page.focus("#undo")
@@ -182,7 +182,7 @@ def test_undo_and_redo_hand_the_focus_on(page: Any) -> None:
     assert page.evaluate("document.activeElement.id") == "undo"
 
 
-def test_detected_again_is_said_aloud(page: Any) -> None:
+def test_a_new_detection_is_announced(page: Any) -> None:
     page.evaluate(
         """() => {
           const status = document.querySelector('[role=status]'), heard = window.heard = [];
@@ -191,7 +191,7 @@ def test_detected_again_is_said_aloud(page: Any) -> None:
         }"""
     )
     page.keyboard.press("1")
-    page.wait_for_function("() => heard.some((said) => /86 sentences · detected again, \\d+ changed/.test(said))")
+    page.wait_for_function("() => heard.some((text) => /86 sentences · detected again, \\d+ changed/.test(text))")
 
 
 def test_the_sentences_are_a_list_of_options(page: Any) -> None:
@@ -207,7 +207,7 @@ def test_the_sentences_are_a_list_of_options(page: Any) -> None:
     assert page.locator("[role=option][aria-selected=true]").count() == 1
 
 
-def test_nothing_moves_for_who_asked_for_less_motion(browser: Any, server: Server) -> None:
+def test_nothing_moves_with_reduced_motion(browser: Any, server: Server) -> None:
     moving = """[...document.querySelectorAll('*')].map((node) => getComputedStyle(node))
       .filter((style) => parseFloat(style.transitionDuration) > 0 || style.animationName !== 'none').length"""
     seen = {}
@@ -216,7 +216,7 @@ def test_nothing_moves_for_who_asked_for_less_motion(browser: Any, server: Serve
         page = context.new_page()
         page.goto(server.new_link())
         open_sample(page, "restaurant")
-        page.wait_for_selector(".verdict .bar i")
+        page.wait_for_selector(".toggle .bar i")
         seen[wish] = page.evaluate(moving)
         context.close()
     assert seen["reduce"] == 0

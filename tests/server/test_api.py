@@ -1,4 +1,4 @@
-"""The API: what it gives, and what it says to bad input."""
+"""The API: its responses, and its errors for bad input."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import threading
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,7 @@ def test_detect_gives_what_the_detector_gives(sample: Any) -> None:
     direct = AspectDetector.from_examples({aspect["name"]: aspect["examples"] for aspect in aspects})
     texts = ["The soup was cold 😀 and the waiter rude.", "We left.", ""]
     found = sample.post("/v1/detect", json={"texts": texts}).json()["detections"]
-    for one, two in zip(found, direct.detect_many(texts), strict=True):
-        assert (one["aspects"], one["scores"]) == (two.aspects, two.scores)
-        assert {name: [word["text"] for word in words] for name, words in one["words"].items()} == {
-            name: [word.text for word in words] for name, words in two.words.items()
-        }
+    assert found == [asdict(each) for each in direct.detect_many(texts)]
     everything = sample.post("/v1/detect", json={"texts": texts[:1], "threshold": 0, "words": False}).json()
     assert len(everything["detections"][0]["aspects"]) == len(aspects)
     one = sample.post("/v1/detect", json={"texts": texts[:1], "threshold": {"food": 1}}).json()["detections"][0]
@@ -90,9 +87,9 @@ def test_a_correction_becomes_an_example_and_is_detected(sample: Any) -> None:
     after = sample.put(f"/v1/project/sentences/{key}", json={"aspects": [food]}).json()
     assert after["learned"] > project_before["learned"]
     assert after["examples"][-1]["corrected"]
-    answer = sample.get("/v1/project/scores")
-    assert answer.headers["x-awatt-learned"] == str(after["learned"])
-    scores = np.frombuffer(answer.content, "<f4")
+    response = sample.get("/v1/project/scores")
+    assert response.headers["x-awatt-learned"] == str(after["learned"])
+    scores = np.frombuffer(response.content, "<f4")
     assert scores.shape == before.shape
     assert (scores != before).any()
     row = json.loads(sample.get("/v1/project/export/results.jsonl").text.splitlines()[0])
@@ -145,7 +142,7 @@ def test_reviews_come_in_any_format_and_go_out_with_their_columns(client: Any, f
     assert load(client, content, format=format, column=column).json() == {"reviews": 2, "left_out": 0, "faults": []}
     assert client.get("/v1/project/sentences").json()["texts"] == ["Cold soup.", "Rude waiter!", "=1+1"]
     rows = list(csv.DictReader(io.StringIO(client.get("/v1/project/export/results.csv").text)))
-    assert [row["text"] for row in rows] == ["Cold soup.", "Rude waiter!", "'=1+1"]  # not a formula any more
+    assert [row["text"] for row in rows] == ["Cold soup.", "Rude waiter!", "'=1+1"]  # no longer a formula
     assert rows[0]["aspects"] == "'=food"
     assert [row["review"] for row in rows] == ["1", "1", "2"]
     assert format == "txt" or [row["id"] for row in rows] == ["1", "1", "2"]
@@ -212,11 +209,11 @@ BAD = [
 @pytest.mark.parametrize(("method", "path", "body", "status", "words"), BAD)
 def test_bad_input_is_one_line_of_json(sample: Any, method: str, path: str, body: Any, status: int, words: str) -> None:
     content = body if isinstance(body, str) or body is None else json.dumps(body)
-    answer = sample.request(method, path, content=content, headers={"content-type": "application/json"})
-    assert answer.status_code == status
-    assert list(answer.json()) == ["error"]
-    assert words in answer.json()["error"]
-    assert "\n" not in answer.json()["error"]
+    response = sample.request(method, path, content=content, headers={"content-type": "application/json"})
+    assert response.status_code == status
+    assert list(response.json()) == ["error"]
+    assert words in response.json()["error"]
+    assert "\n" not in response.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -232,27 +229,27 @@ def test_bad_input_is_one_line_of_json(sample: Any, method: str, path: str, body
     ],
 )
 def test_bad_files_are_named_without_our_paths(client: Any, format: str, content: bytes, words: str) -> None:
-    answer = client.post("/v1/project/columns", params={"format": format}, content=content, headers=RAW)
-    assert answer.status_code == 422
-    assert words in answer.json()["error"]
-    assert "/tmp" not in answer.json()["error"]
+    response = client.post("/v1/project/columns", params={"format": format}, content=content, headers=RAW)
+    assert response.status_code == 422
+    assert words in response.json()["error"]
+    assert "/tmp" not in response.json()["error"]
 
 
 def test_rows_that_cannot_be_read_are_named(client: Any) -> None:
-    answer = load(client, b'{"text": "Good."}\n{"text": 5}\nnonsense\n', format="jsonl").json()
-    assert (answer["reviews"], answer["left_out"]) == (1, 2)
-    assert answer["faults"][0].startswith("the file, line 2")
+    response = load(client, b'{"text": "Good."}\n{"text": 5}\nnonsense\n', format="jsonl").json()
+    assert (response["reviews"], response["left_out"]) == (1, 2)
+    assert response["faults"][0].startswith("the file, line 2")
     assert "no such column" in load(client, "a,b\n1,2\n", format="csv").json()["error"]
     assert "no text" in load(client, "text,b\n,2\n", format="csv").json()["error"]
     assert "300 sentences" in load(client, "x\n" * 301, format="txt").json()["error"]
     long = "x" * 501
-    answer = load(client, f"Good.\n{long}\n", format="txt").json()
-    assert (answer["reviews"], answer["left_out"]) == (1, 1)
-    assert answer["faults"][0].startswith("the text of line 2 has 501 characters")
+    response = load(client, f"Good.\n{long}\n", format="txt").json()
+    assert (response["reviews"], response["left_out"]) == (1, 1)
+    assert response["faults"][0].startswith("the text of line 2 has 501 characters")
     assert "no row of the file can be read" in load(client, long, format="txt").json()["error"]
 
 
-def test_an_empty_project_answers(client: Any) -> None:
+def test_an_empty_project_responds(client: Any) -> None:
     assert client.get("/v1/project").json()["n_sentences"] == 0
     assert client.get("/v1/project/scores").content == b""
     assert client.get("/v1/project/map").content == b""
@@ -278,7 +275,7 @@ def test_the_map_has_a_place_for_every_sentence(sample: Any) -> None:
     assert project(np.zeros((1, 4))).tolist() == [[0, 0]]
 
 
-def test_a_full_queue_is_answered_with_503(tmp_path: Path) -> None:
+def test_a_full_queue_gives_503(tmp_path: Path) -> None:
     limits = Limits(waiting=2)
     with make_client(tmp_path, limits) as client:
         service = client.guard.app.state.service
@@ -310,34 +307,34 @@ def test_requests_are_joined_and_each_gets_its_own(sample: Any) -> None:
         return detect(texts, threshold, words)
 
     service.batcher._detect = counted
-    answers: dict[int, Any] = {}
+    responses: dict[int, Any] = {}
 
     def ask(number: int) -> None:
         texts = [f"Sentence {number}.", "The soup was cold."][: 1 + number % 2]
-        answers[number] = sample.post("/v1/detect", json={"texts": texts}).json()["detections"]
+        responses[number] = sample.post("/v1/detect", json={"texts": texts}).json()["detections"]
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(answers[number][0]["text"] == f"Sentence {number}." for number in range(16))
-    assert all(len(answers[number]) == 1 + number % 2 for number in range(16))
+    assert all(responses[number][0]["text"] == f"Sentence {number}." for number in range(16))
+    assert all(len(responses[number]) == 1 + number % 2 for number in range(16))
     assert sum(sizes) == 24
 
 
-def test_a_fault_of_ours_is_json_and_its_log_holds_no_text(sample: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_is_json_and_its_log_contains_no_text(sample: Any, caplog: pytest.LogCaptureFixture) -> None:
     def broken(*_: object) -> list[Any]:
         raise RuntimeError("secret review text")
 
     sample.guard.app.state.service.batcher._detect = broken
     strict = TestClient(
         sample.guard, base_url=f"http://{HOST}", headers=sample.headers
-    )  # as uvicorn, which logs what it gets
-    answer = strict.post("/v1/detect", json={"texts": ["secret review text"]})
-    assert answer.status_code == 500
+    )  # like uvicorn, which logs exceptions
+    response = strict.post("/v1/detect", json={"texts": ["secret review text"]})
+    assert response.status_code == 500
     assert "RuntimeError" in caplog.text
-    assert "secret" not in answer.text + caplog.text
+    assert "secret" not in response.text + caplog.text
 
 
 def test_openapi_has_examples(client: Any) -> None:
@@ -358,34 +355,34 @@ def test_a_page_of_another_project_changes_nothing(sample: Any) -> None:
         ("POST", "/v1/aspects", {"name": "parking"}),
         ("POST", "/v1/project/undo", None),
     ):
-        answer = sample.request(method, path, json=body, headers=other)
-        assert (answer.status_code, "another project" in answer.json()["error"]) == (409, True)
+        response = sample.request(method, path, json=body, headers=other)
+        assert (response.status_code, "another project" in response.json()["error"]) == (409, True)
     assert sample.get("/v1/project").json() == here
     mine = {"x-awatt-project": here["project"]}
     assert sample.put("/v1/project/sentences/1", json={"aspects": []}, headers=mine).status_code == 200
 
 
-def test_a_label_of_somebody_else_is_not_taken_back(sample: Any) -> None:
-    said = {"aspects": [1], "seen": None}
-    assert sample.put("/v1/project/sentences/1", json=said).status_code == 200
+def test_another_users_label_is_not_removed(sample: Any) -> None:
+    label = {"aspects": [1], "seen": None}
+    assert sample.put("/v1/project/sentences/1", json=label).status_code == 200
     assert sample.put("/v1/project/sentences/1", json={"aspects": [2]}).status_code == 200
-    answer = sample.put("/v1/project/sentences/1", json={"aspects": None, "seen": [1]})
-    assert (answer.status_code, "Look again" in answer.json()["error"]) == (409, True)
+    response = sample.put("/v1/project/sentences/1", json={"aspects": None, "seen": [1]})
+    assert (response.status_code, "Look again" in response.json()["error"]) == (409, True)
     assert sample.get("/v1/project").json()["examples"][-1]["aspects"] == [2]
     assert len(sample.put("/v1/project/sentences/1", json={"aspects": None, "seen": [2]}).json()["examples"]) == 30
 
 
 @pytest.mark.parametrize("body", [b"\xff", b"[" * 9000, b'{"texts": ["a"], "k": ' + b"9" * 5000 + b"}"])
-def test_a_broken_body_is_named_as_all_errors_are(client: Any, body: bytes) -> None:
-    answer = client.post("/v1/suggest", content=body, headers={"content-type": "application/json"})
-    assert answer.status_code in (400, 422)
-    assert answer.json().keys() == {"error"}
+def test_a_malformed_body_gives_a_json_error(client: Any, body: bytes) -> None:
+    response = client.post("/v1/suggest", content=body, headers={"content-type": "application/json"})
+    assert response.status_code in (400, 422)
+    assert response.json().keys() == {"error"}
 
 
 @pytest.mark.parametrize("line", [rb'{"te\ud800xt": 1}', b"[" * 20_000, b"5", b'["text"]', b""])
 def test_the_first_line_of_a_file_that_is_no_object(client: Any, line: bytes) -> None:
-    answer = client.post("/v1/project/columns?format=jsonl", content=line + b"\n", headers=RAW)
-    assert (answer.status_code, "no JSON object" in answer.json()["error"]) == (422, True)
+    response = client.post("/v1/project/columns?format=jsonl", content=line + b"\n", headers=RAW)
+    assert (response.status_code, "not a JSON object" in response.json()["error"]) == (422, True)
 
 
 def test_zipped_parquet_has_columns(client: Any) -> None:
@@ -395,8 +392,8 @@ def test_zipped_parquet_has_columns(client: Any) -> None:
     table = io.BytesIO()
     write_table(pyarrow.table({"review": ["Good soup."], "stars": [5]}), table)
     content = gzip.compress(table.getvalue())
-    answer = client.post("/v1/project/columns?format=parquet.gz", content=content, headers=RAW).json()
-    assert answer == {"columns": ["review", "stars"], "rows": [{"review": "Good soup.", "stars": "5"}]}
+    response = client.post("/v1/project/columns?format=parquet.gz", content=content, headers=RAW).json()
+    assert response == {"columns": ["review", "stars"], "rows": [{"review": "Good soup.", "stars": "5"}]}
     assert load(client, content, format="parquet.gz", column="review").json()["reviews"] == 1
 
 
@@ -411,16 +408,16 @@ def test_any_column_can_be_exported(sample: Any) -> None:
     detected = sample.post("/v1/detect", json={"texts": ["Good soup."]}).json()["detections"][0]["scores"]
     assert {name: float(row[f"score_{name}"]) for name in detected} == detected  # as many digits, too
     load(sample, json.dumps({"text": "Good soup.", "number": 2**63}) + "\n", format="jsonl")
-    answer = sample.get("/v1/project/export/results.parquet")
-    assert answer.status_code == 422
-    assert answer.json()["error"].startswith("results.parquet: the values of column 'number'")
+    response = sample.get("/v1/project/export/results.parquet")
+    assert response.status_code == 422
+    assert response.json()["error"].startswith("results.parquet: the values of column 'number'")
 
 
-def test_a_project_that_is_gone_takes_no_changes(client: Any, tmp_path: Path) -> None:
+def test_a_project_whose_file_is_gone_refuses_changes(client: Any, tmp_path: Path) -> None:
     assert client.post("/v1/aspects", json={"name": "food"}).status_code == 200
     (tmp_path / "project.sqlite").rename(tmp_path / "elsewhere.sqlite")
-    answers = [client.post("/v1/aspects", json={"name": "drinks"}), client.get("/health/ready")]
+    responses = [client.post("/v1/aspects", json={"name": "drinks"}), client.get("/health/ready")]
     (tmp_path / "project.sqlite").write_bytes(b"")
-    answers.append(client.post("/v1/aspects", json={"name": "drinks"}))
-    assert all("moved, removed or replaced" in answer.json()["error"] for answer in answers)
-    assert {answer.status_code for answer in answers} == {422}
+    responses.append(client.post("/v1/aspects", json={"name": "drinks"}))
+    assert all("moved, removed or replaced" in response.json()["error"] for response in responses)
+    assert {response.status_code for response in responses} == {422}

@@ -1,4 +1,4 @@
-"""The page in a real Chromium, from the sample to the export, in a server of its own."""
+"""The page in a real Chromium, from the sample to the export."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def counts(page: Any) -> list[int]:
 
 
 def chosen(page: Any) -> Any:
-    return page.locator("#detail .verdict")
+    return page.locator("#detail .toggle")
 
 
 def test_from_the_sample_to_the_export(page: Any) -> None:
@@ -74,20 +74,20 @@ def test_from_the_sample_to_the_export(page: Any) -> None:
     assert "from awatt import AspectDetector" in page.inner_text("#view-export")
 
 
-def test_a_correction_counts_at_once_and_can_be_undone(page: Any) -> None:
+def test_a_label_applies_at_once_and_can_be_undone(page: Any) -> None:
     pressed = chosen(page).first.get_attribute("aria-pressed")
     page.keyboard.press("1")
-    page.wait_for_selector("#rows .row.chosen.said")
+    page.wait_for_selector("#rows .row.chosen.labelled")
     assert chosen(page).first.get_attribute("aria-pressed") != pressed
     page.click("#undo")
-    page.wait_for_function("() => !document.querySelector('#rows .row.said')")
+    page.wait_for_function("() => !document.querySelector('#rows .row.labelled')")
     assert chosen(page).first.get_attribute("aria-pressed") == pressed
 
 
 def test_quick_keys_build_on_each_other(page: Any) -> None:
     before = [each.get_attribute("aria-pressed") for each in chosen(page).all()]
     revision = page.evaluate(REVISION)
-    for key in "1234":  # faster than the server answers
+    for key in "1234":  # faster than the server responds
         page.keyboard.press(key)
     while page.evaluate(REVISION) < revision + 4:
         page.wait_for_timeout(50)
@@ -117,14 +117,14 @@ def test_loading_and_starting_over_can_be_undone(page: Any) -> None:
     assert page.inner_text("#message") == "Undone: load reviews."
 
 
-def test_the_threshold_works_at_once_overall_and_by_aspect(page: Any) -> None:
+def test_thresholds_apply_at_once_overall_and_per_aspect(page: Any) -> None:
     before = counts(page)
     sliders = page.locator("#filters input[type=range]")
     sliders.first.fill("0.05")
     low = counts(page)
     assert all(one >= two for one, two in zip(low, before, strict=True))
     assert sum(low) > sum(before)
-    sliders.nth(1).fill("1")  # before the server has answered to the first: neither is lost
+    sliders.nth(1).fill("1")  # before the server has confirmed the first: neither is lost
     assert counts(page)[0] == 0
     assert counts(page)[1:] == low[1:]
     page.wait_for_function("() => document.getElementById('undo').title.includes('threshold of food')")
@@ -134,17 +134,40 @@ def test_the_threshold_works_at_once_overall_and_by_aspect(page: Any) -> None:
     assert counts(page) == [0, *low[1:]]
 
 
+def test_a_score_below_the_threshold_is_not_rounded_up_to_it(page: Any) -> None:
+    shown = page.evaluate(
+        """async () => {
+          const { aspects, scoreText, state } = await import('/static/state.js');
+          return [0.2968, 0.29999, 0.3, 0.304, 0.1].map((score) => {
+            state.scores[0] = score;
+            return scoreText(0, aspects()[0]);
+          });
+        }"""
+    )
+    assert shown == ["0.297", "0.29999", "0.30", "0.30", "0.10"]  # at the threshold 0.30
+
+
+def test_one_review_is_not_called_1_reviews(page: Any) -> None:
+    page.click("#tab-start")
+    page.fill("#paste", "Good bread.")
+    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    page.wait_for_function(
+        "() => document.getElementById('message').textContent.startsWith('1 review, 1 sentence. Undo')"
+    )
+    page.wait_for_function("() => document.getElementById('status').textContent === '1 sentence'")
+
+
 def test_by_keyboard_only(page: Any) -> None:
     page.locator("#table").focus()
     first = page.inner_text("#detail .full")
     page.keyboard.press("ArrowDown")
     assert page.inner_text("#detail .full") != first
-    page.keyboard.press("0")  # none, and on to the next
-    page.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 1")
+    page.keyboard.press("0")  # label it as none, and go to the next
+    page.wait_for_function("() => document.querySelectorAll('#rows .row.labelled').length === 1")
     page.keyboard.press("Enter")
-    page.keyboard.press("Control+z")  # before the server has answered: it is the last label that is undone
+    page.keyboard.press("Control+z")  # before the server has responded: the last label is undone
     page.wait_for_function("() => document.getElementById('message').textContent.startsWith('Undone: label')")
-    page.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('#rows .row.labelled').length === 1")
     page.keyboard.press("n")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('20 of')")
     page.keyboard.press("/")
@@ -164,12 +187,12 @@ def test_a_new_aspect_is_found(page: Any) -> None:
     page.fill("#new-examples", "We waited an hour.\nThe queue was endless.\nNo wait at all.")
     page.click("#view-aspects form button")
     page.wait_for_selector("article[aria-label=waiting]")
-    page.wait_for_selector(".quality strong")  # judged by leaving one out
+    page.wait_for_selector(".quality strong")  # the report, by leaving one out
     page.click("#tab-sentences")
     page.wait_for_function("() => document.querySelectorAll('#filters .aspect').length === 7")
     assert counts(page)[-1] < 86
     page.locator("#filters input[type=range]").last.fill("0")
-    assert counts(page)[-1] == 86  # every sentence has a score of it
+    assert counts(page)[-1] == 86  # every sentence has a score for it
 
 
 def test_a_dot_of_the_map_names_its_sentence(page: Any) -> None:
@@ -178,7 +201,7 @@ def test_a_dot_of_the_map_names_its_sentence(page: Any) -> None:
         page.click("#tab-overview")
         page.wait_for_function(INKED)
         place = page.evaluate(PLACE)
-        assert place["inked"]  # a dot is where the page is asked below
+        assert place["inked"]  # there is a dot at each position used below
         for row in (0, 40, 85):
             x, y = place["dots"][row]
             page.locator("canvas").hover(position={"x": x, "y": y})
@@ -197,7 +220,7 @@ def test_the_map_is_read_by_keyboard(page: Any) -> None:
     page.wait_for_function(INKED)
     place = page.evaluate(PLACE)
     page.locator("canvas").focus()
-    page.keyboard.press("ArrowRight")  # begins at the chosen sentence
+    page.keyboard.press("ArrowRight")  # starts at the chosen sentence
     row, seen = 0, [0]
     for key, (dx, dy) in {"ArrowRight": (1, 0), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowUp": (0, -1)}.items():
         page.keyboard.press(key)
@@ -215,7 +238,7 @@ def test_the_map_is_read_by_keyboard(page: Any) -> None:
     assert middle == pytest.approx(place["dots"][row], abs=1)
     page.keyboard.press("Enter")
     assert page.inner_text("#detail .full") == place["texts"][row]
-    assert page.locator("#rows .row.said").count() == 0  # it was opened, not accepted
+    assert page.locator("#rows .row.labelled").count() == 0  # it was opened, not accepted
 
 
 def near(dots: list[list[float]], x: float, y: float, most: float = 2) -> list[int]:
@@ -241,7 +264,7 @@ def test_saved_pictures_look_like_the_page(page: Any, theme: str) -> None:
         assert picture["wide"] > 300, name
     assert ("255, 255, 255" in paper) == (theme == "light")
     ink = page.evaluate("getComputedStyle(document.body).color")
-    assert ink in pictures["aspects"]["all"]  # the words have the colour of the page's
+    assert ink in pictures["aspects"]["all"]  # the text has the colour of the page's text
 
 
 def test_on_a_narrow_screen_thresholds_leave_room_for_rows(page: Any) -> None:
@@ -267,7 +290,7 @@ def test_a_review_is_never_html(page: Any) -> None:
     assert page.locator("#rows img, #rows script, #detail img").count() == 0
 
 
-def test_it_fits_a_narrow_screen_and_is_named_for_screen_readers(page: Any) -> None:
+def test_it_fits_a_narrow_screen_and_controls_have_names(page: Any) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     for view in VIEWS:
         page.click(f"#tab-{view}")
@@ -282,12 +305,12 @@ def test_it_fits_a_narrow_screen_and_is_named_for_screen_readers(page: Any) -> N
 
 @pytest.mark.skipif(not os.environ.get("AWATT_SCREENSHOTS"), reason="set AWATT_SCREENSHOTS to a folder to take them")
 def test_screenshots(page: Any) -> None:
-    """Those of the documents, and every view in both themes and narrow, to look at."""
+    """The images of the documentation, and every view in both themes and widths, for inspection."""
     from PIL import Image
 
     folder = Path(os.environ["AWATT_SCREENSHOTS"])
-    page.keyboard.press("Enter")  # so that a label is seen
-    page.wait_for_selector("#rows .row.said mark")
+    page.keyboard.press("Enter")  # so that a label is visible
+    page.wait_for_selector("#rows .row.labelled mark")
     page.wait_for_selector("#message", state="hidden")
     shots = [("workbench", "sentences", "light", 1280, 800), ("overview", "overview", "light", 1280, 1530)]
     shots += [(f"{v}-{t}-{w}", v, t, w, 800) for v in VIEWS for t in ("light", "dark") for w in (1280, 400)]
@@ -325,7 +348,7 @@ def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> No
         }"""
     )
     assert max(each["rows"] for each in drawn) < 60
-    assert all(each["whole"] for each in drawn)  # and no gap is seen
+    assert all(each["whole"] for each in drawn)  # and no gap is visible
     page.locator("#table").focus()
     page.keyboard.press("End")
     assert "9999" in page.inner_text("#detail .full")
@@ -345,14 +368,16 @@ def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:
     page.keyboard.press("0")
     page.wait_for_selector(SAVED)
     first.process.send_signal(signal.SIGSTOP)
-    page.keyboard.press("0")  # the next: seen at once, but not written
-    page.wait_for_selector("#rows .row.said.saving")
+    page.keyboard.press("0")  # the next: shown at once, but not saved
+    page.wait_for_selector("#rows .row.labelled.saving")
     first.stop(signal.SIGKILL)
     page.wait_for_selector("#message.bad")
-    page.wait_for_function("() => document.querySelectorAll('#rows .row.said').length === 1")  # and not shown as if
+    page.wait_for_function(
+        "() => document.querySelectorAll('#rows .row.labelled').length === 1"
+    )  # the unsaved one is no longer shown
     second = Server(tmp_path / "p.sqlite")
     page.goto(second.link)
     settle(page)
-    assert page.locator(SAVED).count() == page.locator("#rows .row.said").count() == 1
+    assert page.locator(SAVED).count() == page.locator("#rows .row.labelled").count() == 1
     page.close()
     assert second.stop() in (0, -signal.SIGTERM, 128 + signal.SIGTERM)

@@ -1,6 +1,6 @@
-"""Every route with what the OpenAPI document allows, and a little of what it does not.
+"""Every route with requests that the OpenAPI document allows, and some that it does not.
 
-No answer is a fault of ours, and each is one that the document names: its status, its content type, its shape.
+No response is a server error, and the document describes each: its status, its content type, its shape.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from awatt.server.export import KINDS
+from awatt.server.export import MEDIA_TYPES
 
 from .conftest import HOST, TOKEN, make_client
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs the package schemathesis")
 
-#: A request of each route that is answered with 200, in an order in which all of them are.
+#: A request for each route, in an order in which all of them succeed.
 USUAL: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/project/sample", {"body": {}}),
     ("GET", "/v1/project", {}),
@@ -42,7 +42,7 @@ USUAL: list[tuple[str, str, dict[str, Any]]] = [
     ("PATCH", "/v1/project/settings", {"body": {"threshold": 0.5}}),
     ("POST", "/v1/project/undo", {}),
     ("POST", "/v1/project/redo", {}),
-    *(("GET", "/v1/project/export/{kind}", {"kind": kind}) for kind in KINDS),
+    *(("GET", "/v1/project/export/{kind}", {"kind": kind}) for kind in MEDIA_TYPES),
     ("GET", "/v1/project/version", {}),
     ("DELETE", "/v1/aspects/{key}", {"key": 1}),
     ("POST", "/v1/project/columns", {"query": {"format": "csv"}, "body": b"text,stars\nGood.,5\n"}),
@@ -67,7 +67,7 @@ def document(served: Any) -> Any:
     return schemathesis.openapi.from_dict(served.get("/openapi.json").json())
 
 
-def test_the_usual_answers_have_the_shape_that_the_document_names(tmp_path: Path) -> None:
+def test_usual_responses_have_the_documented_shape(tmp_path: Path) -> None:
     with make_client(tmp_path) as client:
         document = schemathesis.openapi.from_dict(client.get("/openapi.json").json())
         covered = set()
@@ -80,20 +80,20 @@ def test_the_usual_answers_have_the_shape_that_the_document_names(tmp_path: Path
                 )
             operation = document[path][method]
             case = operation.Case(path_parameters=parameters, **rest)
-            answer = send(case, client)
-            assert answer.status_code == 200, (method, path, answer.text)
-            conforms(case, answer)
+            response = send(case, client)
+            assert response.status_code == 200, (method, path, response.text)
+            conforms(case, response)
             covered.add(operation.label)
         assert covered == {each.ok().label for each in document.get_all_operations()}
 
 
-def test_every_answer_is_one_that_the_document_names(served: Any, document: Any) -> None:
+def test_every_response_is_documented(served: Any, document: Any) -> None:
     seen: Counter[bool] = Counter()
     operations = [operation.ok() for operation in document.get_all_operations()]
     for operation in operations:
         check(operation.as_strategy(), served, seen)
     assert len(operations) > 20
-    assert seen[True] > 50  # of those that are not refused, too
+    assert seen[True] > 50  # accepted ones
     assert seen[False] > 20
 
 
@@ -101,20 +101,20 @@ def check(cases: Any, served: Any, seen: Counter[bool]) -> None:
     @given(case=cases)
     @settings(max_examples=20, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     def holds(case: Any) -> None:
-        answer = send(case, served)
-        seen[answer.is_success] += 1
-        if answer.status_code == 503:
+        response = send(case, served)
+        seen[response.is_success] += 1
+        if response.status_code == 503:
             return
-        conforms(case, answer)
+        conforms(case, response)
 
     holds()
 
 
-def conforms(case: Any, answer: Any) -> None:
+def conforms(case: Any, response: Any) -> None:
     checks = schemathesis.checks
     wanted = [checks.not_a_server_error, checks.status_code_conformance]
     wanted += [checks.content_type_conformance, checks.response_schema_conformance]
-    case.validate_response(answer, checks=wanted)
+    case.validate_response(response, checks=wanted)
 
 
 def send(case: Any, client: Any) -> Any:

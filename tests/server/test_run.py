@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from awatt.errors import AwattError
-from awatt.server.run import choose_token, default_project, hosts_of, is_loopback, listen
+from awatt.server.run import allowed_hosts, choose_token, default_project, is_loopback, listen
 
 
-def test_only_loopback_goes_without_a_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_loopback_works_without_a_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWATT_TOKEN", raising=False)
     assert choose_token("127.0.0.1") != choose_token("127.0.0.1")
     for host in ("0.0.0.0", "192.168.1.5", "::", "example.org"):
@@ -31,8 +31,8 @@ def test_only_loopback_goes_without_a_chosen_token(monkeypatch: pytest.MonkeyPat
 
 
 def test_hosts_are_an_exact_list() -> None:
-    assert hosts_of("127.0.0.1", 8377, []) == {"127.0.0.1:8377", "localhost:8377", "[::1]:8377"}
-    assert hosts_of("0.0.0.0", 80, ["reviews.example.org", "other.org:443"]) == {
+    assert allowed_hosts("127.0.0.1", 8377, []) == {"127.0.0.1:8377", "localhost:8377", "[::1]:8377"}
+    assert allowed_hosts("0.0.0.0", 80, ["reviews.example.org", "other.org:443"]) == {
         "reviews.example.org:80",
         "other.org:443",
     }
@@ -46,13 +46,13 @@ def test_a_taken_port_is_named() -> None:
             listen("127.0.0.1", taken.getsockname()[1])
 
 
-def test_every_answer_waits_40_ms() -> None:
-    """asyncio sets TCP_NODELAY only where the socket names its protocol."""
+def test_every_response_takes_40_ms() -> None:
+    """asyncio sets TCP_NODELAY only if the socket has an explicit protocol."""
     with listen("127.0.0.1", 0) as bound:
         assert bound.proto == socket.IPPROTO_TCP
 
 
-def test_the_project_lies_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_default_project_is_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_project() == tmp_path / "awatt" / "project.sqlite"
@@ -65,14 +65,14 @@ def test_every_address_needs_a_name(monkeypatch: pytest.MonkeyPatch, run: Any) -
     assert "--allow-host" in done.err
 
 
-def test_it_stops_when_told(tmp_path: Path) -> None:
+def test_it_stops_on_sigterm(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
     with subprocess.Popen([*command, tmp_path / "p.sqlite"], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         lines = [process.stderr.readline() for _ in range(3)]
         assert "?token=" in lines[0]
-        with urllib.request.urlopen(f"{lines[0].split()[-1].partition('?')[0]}health/ready", timeout=30) as answer:
-            assert answer.status == 200
+        with urllib.request.urlopen(f"{lines[0].split()[-1].partition('?')[0]}health/ready", timeout=30) as response:
+            assert response.status == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         assert "Traceback" not in process.stderr.read()

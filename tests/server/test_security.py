@@ -1,4 +1,4 @@
-"""Host, token, cookie, origin, bodies, headers: each request that must not pass."""
+"""Host, token, cookie, origin, bodies, headers: requests that must be refused."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def test_a_wrong_host_is_refused_before_anything_else(client: Any) -> None:
             assert client.get(path, headers={"host": host}).status_code == 421
 
 
-def test_without_a_token_only_health_answers(tmp_path: Path) -> None:
+def test_without_a_token_only_health_responds(tmp_path: Path) -> None:
     with make_client(tmp_path, token=None) as client:
         assert client.get("/health/live").status_code == client.get("/health/ready").status_code == 200
         for path in ("/", "/v1/project", "/static/style.css", "/openapi.json", "/nothing", "/health/live/../../v1/x"):
-            answer = client.get(path)
-            assert answer.status_code == 401
-            assert "token" in answer.json()["error"]
+            response = client.get(path)
+            assert response.status_code == 401
+            assert "token" in response.json()["error"]
         assert client.get("/v1/project", headers={"authorization": "Bearer wrong"}).status_code == 401
         assert client.get("/v1/project", headers={"authorization": f"Bearer {TOKEN}é".encode()}).status_code == 401
         assert client.get("/v1/project", headers={"cookie": "awatt_8377="}).status_code == 401
@@ -39,7 +39,7 @@ def test_the_link_opens_the_page_once(tmp_path: Path) -> None:
         assert (opened.status_code, opened.headers["location"]) == (303, "/")
         cookie = opened.headers["set-cookie"]
         assert all(word in cookie for word in ("HttpOnly", "SameSite=Strict", "Path=/"))
-        assert client.get("/v1/project").status_code == 200  # by the cookie
+        assert client.get("/v1/project").status_code == 200  # authorised by the cookie
         client.cookies.clear()
         again = client.get(f"/?token={link}", follow_redirects=False)
         assert again.status_code == 401
@@ -55,15 +55,15 @@ def test_a_change_from_another_origin_is_refused(tmp_path: Path) -> None:
     with make_client(tmp_path, token=None) as client:
         client.get(f"/?token={client.guard.access.new_link()}")
         for origin in ("http://evil.example", "null", "http://127.0.0.1:9999", f"https://{HOST}", ""):
-            answer = client.post("/v1/aspects", json={"name": "food"}, headers={"origin": origin})
-            assert answer.status_code == 403
+            response = client.post("/v1/aspects", json={"name": "food"}, headers={"origin": origin})
+            assert response.status_code == 403
         assert client.post("/v1/aspects", json={"name": "food"}).status_code == 403  # a cookie alone is not enough
         assert client.post("/v1/aspects", json={"name": "food"}, headers=ORIGIN).status_code == 200
         assert client.options("/v1/aspects", headers={"origin": "http://evil.example"}).status_code == 403
         assert "access-control-allow-origin" not in client.get("/v1/aspects", headers=ORIGIN).headers
 
 
-def test_every_answer_has_the_headers(client: Any) -> None:
+def test_every_response_has_the_security_headers(client: Any) -> None:
     for path in ("/", "/v1/project", "/nothing", "/static/style.css"):
         headers = client.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -75,23 +75,23 @@ def test_every_answer_has_the_headers(client: Any) -> None:
 @pytest.mark.parametrize(
     "path", ["/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/static//etc/passwd", "/static/"]
 )
-def test_paths_lead_nowhere(client: Any, path: str) -> None:
+def test_paths_outside_the_static_folder_are_not_found(client: Any, path: str) -> None:
     assert client.get(path).status_code == 404
     assert client.get("/v1/project/export/..%2f..%2fproject.sqlite").status_code == 404
 
 
 def test_large_bodies_are_refused(client: Any) -> None:
-    answer = client.post("/v1/detect", content=b"x" * (SMALL.json_body + 1))
-    assert answer.status_code == 413
-    assert "20,000 bytes" in answer.json()["error"]
+    response = client.post("/v1/detect", content=b"x" * (SMALL.json_body + 1))
+    assert response.status_code == 413
+    assert "20,000 bytes" in response.json()["error"]
     declared = {"content-length": str(10**12), "content-type": "application/octet-stream"}
     assert client.post("/v1/project/columns?format=csv", content=b"a", headers=declared).status_code == 413
     unknown = {"content-type": "application/octet-stream"}
-    parts = (b"x" * 50_000 for _ in range(10))  # no length is declared
+    parts = (b"x" * 50_000 for _ in range(10))  # without a Content-Length
     assert client.post("/v1/project/columns?format=csv", content=parts, headers=unknown).status_code == 413
 
 
-def test_a_slow_body_is_given_up(tmp_path: Path) -> None:
+def test_a_slow_body_times_out(tmp_path: Path) -> None:
     sent: list[dict[str, Any]] = []
 
     async def ask(guard: Any) -> None:
@@ -111,5 +111,5 @@ def test_a_slow_body_is_given_up(tmp_path: Path) -> None:
     assert sent[0]["status"] == 408
 
 
-def test_websockets_are_not_answered(client: Any) -> None:
+def test_websockets_are_refused(client: Any) -> None:
     asyncio.run(client.guard({"type": "websocket"}, None, None))

@@ -1,4 +1,4 @@
-"""The page when answers are slow or fail, when somebody else is faster, and when a person is."""
+"""The page when responses are slow or fail, and when another user or the user themselves is faster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .browsing import SAVED, Server, needs_chromium, open_sample, settle
 
 pytestmark = needs_chromium
 
-#: Requests that a test asks for are held back until it lets them go, or answered with a fault.
+#: Lets a test hold back requests until it releases them, or make them fail.
 FETCH = """
   const real = window.fetch.bind(window), waiting = [];
   window.faults = [];
@@ -35,14 +35,14 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.add_init_script(FETCH)
     opened = context.new_page()
-    faults: list[str] = []
-    opened.on("pageerror", lambda error: faults.append(str(error)))
-    opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     opened.goto(server.new_link())
     open_sample(opened, "restaurant")
     yield opened
     context.close()
-    assert [fault for fault in faults if not fault.startswith("Failed to load resource")] == []  # refusals are wanted
+    assert [error for error in errors if not error.startswith("Failed to load resource")] == []  # failures on purpose
 
 
 def hold(page: Any, method: str, path: str) -> None:
@@ -61,8 +61,8 @@ def let_go(page: Any) -> None:
     page.evaluate("letGo()")
 
 
-def look_again(page: Any) -> None:
-    """What the page does every four seconds."""
+def refresh(page: Any) -> None:
+    """Make the page refresh, as it does every four seconds."""
     page.evaluate("dispatchEvent(new Event('focus'))")
 
 
@@ -71,7 +71,7 @@ def project(server: Server) -> Any:
 
 
 def await_revision(page: Any, server: Server) -> None:
-    """Until the page knows what the server knows, and has detected with it."""
+    """Wait until the page has the server's current project and scores."""
     until(
         page,
         "state.project.revision >= wanted && state.learned === state.project.learned && !state.busy",
@@ -80,7 +80,7 @@ def await_revision(page: Any, server: Server) -> None:
 
 
 def until(page: Any, holds: str, wanted: object = None) -> None:
-    """Until something holds of the page's state."""
+    """Wait until a condition on the page's state holds."""
     script = f"async (wanted) => {{ const {{ state }} = await import('/static/state.js'); return {holds}; }}"
     for _ in range(600):
         if page.evaluate(script, wanted):
@@ -89,8 +89,8 @@ def until(page: Any, holds: str, wanted: object = None) -> None:
     raise AssertionError(f"never: {holds}")
 
 
-def said(page: Any) -> int:
-    return int(page.locator("#rows .row.said").count())
+def labelled(page: Any) -> int:
+    return int(page.locator("#rows .row.labelled").count())
 
 
 def test_what_is_being_typed_stays(page: Any, server: Server) -> None:
@@ -100,10 +100,10 @@ def test_what_is_being_typed_stays(page: Any, server: Server) -> None:
     more = page.locator("input.more").first
     more.type("The bread was")
     let_go(page)
-    page.wait_for_selector(".quality strong")  # everything is drawn again
+    page.wait_for_selector(".quality strong")  # everything is redrawn
     page.keyboard.type(" stale.")
     page.keyboard.press("Enter")
-    for text in ("The salad was fresh.", "My steak was raw."):  # faster than the answers
+    for text in ("The salad was fresh.", "My steak was raw."):  # faster than the responses
         page.keyboard.type(text)
         page.keyboard.press("Enter")
     page.wait_for_function("() => document.querySelectorAll('article:first-of-type li').length === 8")
@@ -112,13 +112,13 @@ def test_what_is_being_typed_stays(page: Any, server: Server) -> None:
     ]
 
 
-def test_a_name_is_taken_when_it_is_finished(page: Any, server: Server) -> None:
+def test_a_name_is_sent_when_it_is_complete(page: Any, server: Server) -> None:
     page.click("#tab-aspects")
     title = page.locator("input.title").first
     title.press("End")
     page.keyboard.type(" and")
     server.ask("PATCH", "v1/project/settings", {"threshold": 0.4})
-    look_again(page)
+    refresh(page)
     await_revision(page, server)
     assert page.evaluate("document.activeElement.value") == "food and"
     assert project(server)["aspects"][0]["name"] == "food"
@@ -132,7 +132,7 @@ def test_a_name_is_taken_when_it_is_finished(page: Any, server: Server) -> None:
     page.wait_for_function("() => document.querySelector('input.title').value === 'food and drinks'")
 
 
-def test_a_form_is_free_for_the_next_at_once_and_gives_back_what_failed(page: Any, server: Server) -> None:
+def test_a_form_is_cleared_at_once_and_restored_after_a_failure(page: Any, server: Server) -> None:
     page.click("#tab-aspects")
     hold(page, "POST", "/v1/aspects$")
     page.fill("#new-name", "waiting")
@@ -161,12 +161,12 @@ def test_label_next_of_other_reviews(page: Any, server: Server) -> None:
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('89 ')")
 
 
-def test_label_next_takes_nothing_over_from_who_went_on(page: Any, server: Server) -> None:
+def test_label_next_does_not_interrupt_a_user_who_moved_on(page: Any, server: Server) -> None:
     hold(page, "POST", "/v1/suggest")
     page.keyboard.press("n")
-    page.keyboard.press("Enter")  # meant for a sentence that is not there yet
+    page.keyboard.press("Enter")  # meant for a sentence that is not shown yet
     await_held(page)
-    assert said(page) == 0
+    assert labelled(page) == 0
     page.focus("#search")
     page.keyboard.type("the 1")
     let_go(page)
@@ -195,55 +195,55 @@ def test_a_slider_that_is_moved_back(page: Any, server: Server) -> None:
     assert float(page.input_value("#threshold-all")) > 0.5
     page.mouse.move(x, y)
     page.mouse.up()
-    page.click("#pick-none")  # what is beside it is drawn again
+    page.click("#pick-none")  # the filters are redrawn
     page.wait_for_selector("#pick-none[aria-pressed=true]")
     server.ask("PATCH", "v1/project/settings", {"threshold": 0.7})
-    look_again(page)
+    refresh(page)
     page.wait_for_function("() => document.getElementById('threshold-all').value === '0.7'")
 
 
-def test_nothing_is_said_of_what_is_not_detected_yet(page: Any, server: Server) -> None:
+def test_a_sentence_cannot_be_labelled_before_it_is_detected(page: Any, server: Server) -> None:
     page.click("#tab-start")
     hold(page, "GET", "/v1/project/scores")
     page.click("#sample-laptop")
     await_held(page)
     page.click("#tab-sentences")
-    page.wait_for_selector("#rows .chip.awaited")
+    page.wait_for_selector("#rows .chip.pending")
     page.locator("#table").focus()
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.getElementById('message').textContent.startsWith('Not detected yet')")
     page.keyboard.press("1")
     let_go(page)
     settle(page)
-    assert said(page) == 0
+    assert labelled(page) == 0
     assert project(server)["undo"] == "load the sample"
 
 
-def test_what_was_not_answered_is_asked_for_again(page: Any, server: Server) -> None:
+def test_failed_requests_are_repeated(page: Any, server: Server) -> None:
     page.click("#tab-aspects")
     fail(page, "GET", "/v1/project/scores")
     page.fill("#new-name", "bread")
     page.fill("#new-examples", "Good bread.\nThe bread was stale.")
     page.click("#view-aspects form button")
     page.wait_for_selector("#message.bad")
-    assert page.input_value("#new-name") == ""  # it was added all the same
+    assert page.input_value("#new-name") == ""  # it was added nevertheless
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('86 ')")
-    look_again(page)
+    refresh(page)
     await_revision(page, server)
     page.click("#tab-start")
     fail(page, "GET", "/v1/project/sentences")
     page.fill("#paste", "Good bread.\nWarm soup.")
     page.locator("#view-start .card", has_text="Paste").locator("button").click()
     page.wait_for_function("() => document.getElementById('message').textContent.includes('made up')")
-    look_again(page)
+    refresh(page)
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2 ')")
 
 
-def test_a_page_that_got_no_answer_begins_later(page: Any) -> None:
+def test_a_page_whose_first_request_failed_starts_later(page: Any) -> None:
     page.context.add_init_script("faults.push({ method: 'GET', path: 'v1/project$', times: 1, status: 500 })")
     page.reload()
     page.wait_for_selector("#message.bad")
-    look_again(page)
+    refresh(page)
     settle(page)
 
 
@@ -251,10 +251,10 @@ def test_enter_opens_the_thresholds_and_labels_nothing(page: Any) -> None:
     page.focus("#thresholds")
     page.keyboard.press("Enter")
     page.wait_for_selector("#filters details:not([open])", state="attached")
-    assert said(page) == 0
+    assert labelled(page) == 0
 
 
-def test_without_aspects_nothing_can_be_said(page: Any, server: Server) -> None:
+def test_without_aspects_nothing_can_be_labelled(page: Any, server: Server) -> None:
     page.click("#tab-start")
     page.click("#start-over")
     page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
@@ -265,7 +265,7 @@ def test_without_aspects_nothing_can_be_said(page: Any, server: Server) -> None:
     page.click("#rows .row")
     page.keyboard.press("Enter")
     page.keyboard.press("0")
-    page.keyboard.press("Control+z")  # in turn: whatever the keys did was before it
+    page.keyboard.press("Control+z")  # in turn: after whatever the keys did
     page.wait_for_function("() => document.getElementById('message').textContent.startsWith('Undone')")
     assert page.inner_text("#message") == "Undone: load reviews."
 
@@ -291,7 +291,7 @@ def test_the_file_that_was_chosen_last_is_shown(page: Any) -> None:
     assert page.locator(".choice option[value=first]").count() == 0
 
 
-def test_quick_keys_are_not_somebody_elses(page: Any, server: Server) -> None:
+def test_quick_keys_do_not_conflict_with_each_other(page: Any, server: Server) -> None:
     hold(page, "PUT", "/v1/project/sentences")
     for key in ("1", "Backspace", "2"):
         page.keyboard.press(key)
@@ -305,10 +305,10 @@ def test_quick_keys_are_not_somebody_elses(page: Any, server: Server) -> None:
 
 
 @pytest.mark.parametrize(("method", "act"), [("PATCH", "slider"), ("PUT", "label")])
-def test_closing_warns_of_what_is_not_saved(page: Any, server: Server, method: str, act: str) -> None:
+def test_closing_warns_about_unsaved_changes(page: Any, server: Server, method: str, act: str) -> None:
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    page.click("#rows .row")  # a page that nobody has touched may not ask
+    page.click("#rows .row")  # a page without user interaction cannot ask
     hold(page, method, "/v1/project")
     if act == "label":
         page.keyboard.press("1")
@@ -322,46 +322,46 @@ def test_closing_warns_of_what_is_not_saved(page: Any, server: Server, method: s
     await_revision(page, server)
 
 
-def test_the_map_keeps_the_focus_and_shows_the_sentences_of_now(page: Any, server: Server) -> None:
+def test_the_map_keeps_the_focus_and_shows_the_current_sentences(page: Any, server: Server) -> None:
     hold(page, "GET", "/v1/project/map")
     page.click("#tab-overview")
     await_held(page)
     server.ask("POST", "v1/project/sample", {"domain": "hotel"})
-    look_again(page)
+    refresh(page)
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('89 ')")
-    let_go(page)  # the map of the restaurant's, or by now of the hotel's: what is drawn fits
+    let_go(page)  # whichever map it is: what is drawn matches the sentences
     page.locator("canvas").focus()
     press = "document.querySelector('canvas').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
     until(page, f"{press}, state.texts.some((text) => document.getElementById('tip').textContent.startsWith(text))")
     server.ask("PATCH", "v1/project/settings", {"threshold": 0.4})
-    look_again(page)
+    refresh(page)
     await_revision(page, server)
     assert page.evaluate("document.activeElement.tagName") == "CANVAS"
 
 
 def test_an_aspect_may_have_any_name(page: Any, server: Server) -> None:
     server.ask("POST", "v1/aspects", {"name": "constructor"})
-    look_again(page)
+    refresh(page)
     await_revision(page, server)
     page.keyboard.press("7")
     page.wait_for_selector(SAVED)
-    assert page.locator("#rows .row.said .chip", has_text="constructor").count() == 1
+    assert page.locator("#rows .row.labelled .chip", has_text="constructor").count() == 1
 
 
-def test_a_row_that_leaves_the_list_leaves_its_place(page: Any) -> None:
+def test_a_row_that_leaves_the_list_keeps_its_position(page: Any) -> None:
     page.click("#pick-none")
     page.locator("#table").focus()
     for _ in range(3):
         page.keyboard.press("ArrowDown")
     following = page.locator("#rows .row").nth(4).locator(".text").inner_text()
     page.keyboard.press("1")
-    page.wait_for_selector("#rows .row.said", state="detached")
+    page.wait_for_selector("#rows .row.labelled", state="detached")
     page.keyboard.press("ArrowDown")
     assert page.inner_text("#detail .full") == following
 
 
 def test_another_project_at_the_same_address(page: Any, server: Server) -> None:
-    """As if another one were served here, whose pages share the cookie: what the tab shows is of no use any more."""
+    """As if another project were served here with the same cookie: the tab is outdated."""
     page.evaluate(
         """async () => {
           window.old = true;
@@ -370,13 +370,13 @@ def test_another_project_at_the_same_address(page: Any, server: Server) -> None:
         }"""
     )
     page.keyboard.press("1")
-    page.wait_for_function("() => !window.old")  # loaded again
+    page.wait_for_function("() => !window.old")  # reloaded
     settle(page)
-    assert said(page) == 0
+    assert labelled(page) == 0
     assert len(project(server)["examples"]) == 30
 
 
-def test_scores_that_never_fit_are_asked_for_with_patience(page: Any) -> None:
+def test_scores_that_never_match_are_requested_with_pauses(page: Any) -> None:
     page.evaluate(
         """() => {
           const ask = window.fetch;
@@ -391,15 +391,15 @@ def test_scores_that_never_fit_are_asked_for_with_patience(page: Any) -> None:
     page.keyboard.press("1")
     until(page, "window.asked >= 20")
     page.wait_for_timeout(1000)
-    assert page.evaluate("window.asked") < 100  # without a pause it would be some hundred
+    assert page.evaluate("window.asked") < 100  # without pauses it would be several hundred
 
 
-def test_words_come_back_after_quick_labels_and_after_a_fault(page: Any) -> None:
+def test_words_come_back_after_quick_labels_and_after_an_error(page: Any) -> None:
     page.wait_for_selector("#rows mark")
     hold(page, "POST", "/v1/project/words")
     page.keyboard.press("0")
     await_held(page)
-    page.keyboard.press("0")  # learned again while the words of before are on their way
+    page.keyboard.press("0")  # learned again while the previous words are being loaded
     page.wait_for_function("(saved) => document.querySelectorAll(saved).length === 2", arg=SAVED)
     until(page, "!state.busy && state.learned === state.project.learned")
     let_go(page)
@@ -410,19 +410,19 @@ def test_words_come_back_after_quick_labels_and_after_a_fault(page: Any) -> None
     page.wait_for_function("() => document.querySelectorAll('#rows mark').length > 3")
 
 
-def test_enter_goes_on_from_a_row_that_left_the_list(page: Any, server: Server) -> None:
+def test_enter_continues_from_a_row_that_left_the_list(page: Any, server: Server) -> None:
     page.click("#pick-none")
-    page.locator("#table").press("Home")  # draws the rows at once
+    page.locator("#table").press("Home")  # draws the rows immediately
     following = page.locator("#rows .row").nth(1).locator(".text").inner_text()
     page.keyboard.press("1")
-    page.wait_for_selector("#rows .row.said", state="detached")
-    page.keyboard.press("Enter")  # it has been said already
+    page.wait_for_selector("#rows .row.labelled", state="detached")
+    page.keyboard.press("Enter")  # it has a label already
     assert page.inner_text("#detail .full") == following
     await_revision(page, server)
     assert len(project(server)["examples"]) == 31
 
 
-def test_removing_an_example_leaves_the_focus_where_the_person_went(page: Any) -> None:
+def test_removing_an_example_leaves_the_focus_where_the_user_moved_it(page: Any) -> None:
     page.click("#tab-aspects")
     hold(page, "GET", "/v1/project/scores")
     page.locator("article").first.locator("li button").first.click()
@@ -435,7 +435,7 @@ def test_removing_an_example_leaves_the_focus_where_the_person_went(page: Any) -
     assert page.evaluate("document.activeElement.value").endswith(" and so on")
 
 
-def test_the_newest_report_is_shown_and_a_lost_one_asked_for_again(page: Any) -> None:
+def test_the_newest_report_is_shown_and_a_failed_one_requested_again(page: Any) -> None:
     fail(page, "GET", "/v1/report")
     page.click("#tab-aspects")
     page.wait_for_selector(".quality strong")
@@ -454,7 +454,7 @@ def test_the_newest_report_is_shown_and_a_lost_one_asked_for_again(page: Any) ->
     assert "32 examples" in page.inner_text(".quality")
 
 
-def test_a_file_that_was_mended_can_be_chosen_again(page: Any) -> None:
+def test_a_corrected_file_can_be_chosen_again(page: Any) -> None:
     page.click("#tab-start")
     wrong = {"name": "reviews.jsonl", "mimeType": "", "buffer": b"nonsense"}
     page.set_input_files("#file", wrong)
@@ -466,11 +466,11 @@ def test_a_file_that_was_mended_can_be_chosen_again(page: Any) -> None:
 
 
 def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> None:
-    """Thresholds of aspects that have no example would be refused."""
+    """Thresholds of aspects without examples would be refused."""
     server.ask("POST", "v1/aspects", {"name": "empty"})
     for aspect in project(server)["aspects"]:
         server.ask("PATCH", f"v1/aspects/{aspect['id']}", {"threshold": 0.5})
-    look_again(page)
+    refresh(page)
     await_revision(page, server)
     page.click("#tab-export")
     with page.expect_download() as saved:

@@ -1,4 +1,4 @@
-"""The project's file: undo, two processes, kill -9, other programs' files."""
+"""The project file: undo, two processes, kill -9, other programs' files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from awatt.errors import AwattError
-from awatt.server.journal import KEPT
+from awatt.server.journal import MAX_ACTIONS
 from awatt.server.limits import ConflictError, Limits, NotFoundError
-from awatt.server.store import LOADS, ProjectStore
+from awatt.server.store import MAX_LOADS, ProjectStore
 from awatt.server.workbench import Workbench
 
 
@@ -32,7 +32,7 @@ def reviews(*texts: str) -> list[tuple[dict[str, object], list[str]]]:
     return [({"stars": number}, [text]) for number, text in enumerate(texts)]
 
 
-def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
+def test_every_action_can_be_undone_and_redone(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup.", "Cold 'pasta'; -- \"yes\"."])
     states = [state(store)]
     actions = [
@@ -41,8 +41,8 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
         lambda: store.set_threshold(0.3),
         lambda: store.set_threshold(0.1, food),
         lambda: store.set_threshold(0.7),
-        lambda: store.judge("We left.", []),
-        lambda: store.judge("Tasty soup.", [food]),
+        lambda: store.label_sentence("We left.", []),
+        lambda: store.label_sentence("Tasty soup.", [food]),
         lambda: store.remove_example(store.content().examples[0].id),
         lambda: store.load_reviews(reviews("Nice view.", "Loud.")),
         lambda: store.change_aspect(food, "dishes", 0.2),
@@ -62,7 +62,7 @@ def test_every_action_can_be_undone_and_done_again(store: ProjectStore) -> None:
         store.redo()
     store.undo()
     store.add_aspect("price")
-    with pytest.raises(ConflictError, match="nothing to redo"):  # a new action forgets what was undone
+    with pytest.raises(ConflictError, match="nothing to redo"):  # a new action discards what was undone
         store.redo()
 
 
@@ -74,7 +74,7 @@ def test_the_steps_of_a_slider_are_undone_together(store: ProjectStore) -> None:
         store.change_aspect(food, None, value)
     store.undo()
     assert (store.content().threshold, store.content().aspects[0].threshold) == (0.6, None)
-    store.set_threshold(0.9)  # something was undone since: a step of its own
+    store.set_threshold(0.9)  # something was undone in between: a separate step
     store.undo()
     assert store.content().threshold == 0.6
     store.undo()
@@ -84,39 +84,39 @@ def test_the_steps_of_a_slider_are_undone_together(store: ProjectStore) -> None:
         assert store.content().threshold == wanted
 
 
-def test_what_changes_nothing_has_not_been(store: ProjectStore) -> None:
+def test_an_action_that_changes_nothing_is_not_recorded(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup."])
     store.set_threshold(0.5)
     store.change_aspect(food, None, 0.4)
-    store.judge("We left.", [])
+    store.label_sentence("We left.", [])
     store.undo()
     before = store.content()
     for nothing in (
-        lambda: store.judge("Tasty soup.", [food]),
+        lambda: store.label_sentence("Tasty soup.", [food]),
         lambda: store.rename_aspect(food, "food"),
         lambda: store.change_aspect(food, "food", 0.4),
         lambda: store.set_threshold(0.5),
         lambda: store.add_examples(food, ["Tasty soup."]),
-        lambda: store.forget("Never said."),
+        lambda: store.remove_label("Never labelled."),
     ):
         nothing()
-        assert store.content() == before  # with its counters, and what can be undone and redone
+        assert store.content() == before  # including its counters, undo and redo
     store.redo()
     assert store.content().examples[-1].text == "We left."
 
 
 def test_the_last_200_actions_can_be_undone(store: ProjectStore) -> None:
-    for number in range(KEPT + 50):
-        store.judge(f"Sentence {number}.", [])
-        store.judge(f"Sentence {number}.", [])  # changes nothing
-    for _ in range(KEPT):
+    for number in range(MAX_ACTIONS + 50):
+        store.label_sentence(f"Sentence {number}.", [])
+        store.label_sentence(f"Sentence {number}.", [])  # changes nothing
+    for _ in range(MAX_ACTIONS):
         store.undo()
     assert [example.text for example in store.content().examples] == [f"Sentence {number}." for number in range(50)]
     assert store.content().undo is None
-    for _ in range(KEPT):
+    for _ in range(MAX_ACTIONS):
         store.redo()
-    assert len(store.content().examples) == KEPT + 50
-    assert store._connection.execute("SELECT count(*) FROM actions").fetchone() == (KEPT,)
+    assert len(store.content().examples) == MAX_ACTIONS + 50
+    assert store._connection.execute("SELECT count(*) FROM actions").fetchone() == (MAX_ACTIONS,)
 
 
 def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:
@@ -127,16 +127,16 @@ def test_loading_and_starting_over_can_be_undone(store: ProjectStore) -> None:
     assert store.content().undo == "start over"
     store.undo()
     assert state(store) == sample
-    assert store.version().reviews > counted  # who has the sentences must load them again
+    assert store.version().reviews > counted  # clients must load the sentences again
     assert store.content().n_sentences == store.content().n_reviews == 1
 
 
 def test_the_file_keeps_the_last_loads_only(store: ProjectStore) -> None:
-    for number in range(LOADS + 3):
+    for number in range(MAX_LOADS + 3):
         store.load_reviews(reviews(f"Load {number}."))
         store.add_aspect(f"after load {number}")
     kept = store._connection.execute("SELECT count(*) FROM sentences").fetchone()[0]
-    assert kept == LOADS
+    assert kept == MAX_LOADS
     while store.content().undo:
         store.undo()
     assert [text for _, _, text in store.sentences()] == ["Load 3."]  # and not an empty table
@@ -164,7 +164,7 @@ def test_sentences_and_their_version_are_of_one_moment(tmp_path: Path, monkeypat
     assert (workbench.reviews().version, workbench.reviews().texts) == (2, ["New."])
 
 
-def test_loading_again_looks_at_every_sentence_for_every_review(store: ProjectStore) -> None:
+def test_loading_again_scans_every_sentence_for_every_review(store: ProjectStore) -> None:
     steps = 0
 
     def count() -> int:
@@ -172,7 +172,7 @@ def test_loading_again_looks_at_every_sentence_for_every_review(store: ProjectSt
         steps += 1000
         return 0
 
-    for _ in range(LOADS):
+    for _ in range(MAX_LOADS):
         store.load_reviews(reviews(*map(str, range(2000))))
     store._connection.set_progress_handler(count, 1000)
     store.load_reviews(reviews("One."))
@@ -187,13 +187,13 @@ def test_a_stale_id_names_no_sentence_of_other_reviews(store: ProjectStore) -> N
         store.sentence_text(old)
 
 
-def test_what_somebody_else_said_is_not_overwritten_unseen(store: ProjectStore) -> None:
+def test_another_users_label_is_not_overwritten_unseen(store: ProjectStore) -> None:
     food = store.add_aspect("food")
-    store.judge("Cold soup.", [food], seen=None)
+    store.label_sentence("Cold soup.", [food], seen=None)
     with pytest.raises(ConflictError, match="Look again"):
-        store.judge("Cold soup.", [], seen=None)
-    store.judge("Cold soup.", [], seen=[food])
-    store.judge("Cold soup.", [food])  # does not compare
+        store.label_sentence("Cold soup.", [], seen=None)
+    store.label_sentence("Cold soup.", [], seen=[food])
+    store.label_sentence("Cold soup.", [food])  # without a check
     assert store.content().examples[0].aspects == (food,)
 
 
@@ -231,7 +231,7 @@ def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:
     with pytest.raises(ConflictError, match="already"):
         store.add_aspect(" food ")
     with pytest.raises(NotFoundError):
-        store.judge("Tasty soup.", [99])
+        store.label_sentence("Tasty soup.", [99])
     assert (state(store), store.version()) == (before, version)
     assert store.content().undo == "add aspect food"
 
@@ -239,7 +239,7 @@ def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:
 def test_removing_an_aspect_keeps_examples_of_others(store: ProjectStore) -> None:
     food = store.add_aspect("food", ["Tasty soup.", "The waiter brought cold soup."])
     service = store.add_aspect("service", ["The waiter brought cold soup."])
-    store.judge("We left.", [])
+    store.label_sentence("We left.", [])
     store.remove_aspect(food)
     assert [(each.text, each.aspects) for each in store.content().examples] == [
         ("The waiter brought cold soup.", (service,)),
@@ -255,9 +255,9 @@ def test_limits_name_the_numbers(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match="2 aspects, but at most 1"):
         store.add_aspect("more")
     with pytest.raises(AwattError, match="2 examples"):
-        store.judge("Pasta.", [])
+        store.label_sentence("Pasta.", [])
     with pytest.raises(AwattError, match="11 characters"):
-        store.judge("x" * 11, [])
+        store.label_sentence("x" * 11, [])
     with pytest.raises(AwattError, match="2 sentences"):
         store.load_reviews([({}, ["a", "b"])])
     assert store.sentences() == []
@@ -303,13 +303,13 @@ def test_processes_that_start_together_find_the_file_locked(tmp_path: Path) -> N
     }
 
 
-def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+def test_confirmed_changes_survive_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "p.sqlite"
     code = (
         "import sys, os; from pathlib import Path; from awatt.server.store import ProjectStore\n"
         "store = ProjectStore(Path(sys.argv[1]))\n"
         "for number in range(10**6):\n"
-        "    store.add_aspect(f'aspect {number}') if number < 50 else store.judge(f'Sentence {number}.', [])\n"
+        "    store.add_aspect(f'aspect {number}') if number < 50 else store.label_sentence(f'Sentence {number}.', [])\n"
         "    os.write(1, b'.')\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""Several at one project: two tabs of a server, and two servers on one file."""
+"""Several users of one project: two tabs of a server, and two servers on one file."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ def servers(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
 def test_two_servers_change_one_project_at_once(servers: tuple[Server, Server]) -> None:
     assert servers[0].ask("POST", "v1/project/sample", {})[0] == 200
     revision = servers[1].ask("GET", "v1/project")[1]["revision"]
-    answers: list[tuple[int, Any]] = []
+    responses: list[tuple[int, Any]] = []
     start = threading.Barrier(2)
 
     def work(number: int, server: Server) -> None:
         start.wait(60)
         for turn in range(15):
-            answers.append(
+            responses.append(
                 server.ask("POST", "v1/aspects", {"name": f"shared {turn}", "examples": [f"Shared {turn}."]})
             )
-            answers.append(server.ask("POST", "v1/aspects", {"name": f"own {number} {turn}"}))
+            responses.append(server.ask("POST", "v1/aspects", {"name": f"own {number} {turn}"}))
 
     threads = [threading.Thread(target=work, args=(n, server)) for n, server in enumerate(servers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    refused = [answer for status, answer in answers if status == 409]
-    assert [status for status, _ in answers].count(200) == 45
-    assert len(refused) == 15  # one of the two was first, and the other is told so
-    assert all("there is an aspect 'shared" in answer["error"] for answer in refused)
+    refused = [response for status, response in responses if status == 409]
+    assert [status for status, _ in responses].count(200) == 45
+    assert len(refused) == 15  # one of the two was first, and the other is refused
+    assert all("there is an aspect 'shared" in response["error"] for response in refused)
     one, two = (server.ask("GET", "v1/project")[1] for server in servers)
     assert one == two
     assert len(one["aspects"]) == 6 + 45
     assert one["revision"] == revision + 45  # each change counted once: none was overwritten
-    for _ in range(45):  # the history is one, too, whoever asks
+    for _ in range(45):  # both share one history
         assert servers[1].ask("POST", "v1/project/undo")[0] == 200
     assert len(servers[0].ask("GET", "v1/project")[1]["aspects"]) == 6
 
 
-def test_two_servers_say_different_things_of_one_sentence(servers: tuple[Server, Server]) -> None:
+def test_two_servers_label_one_sentence_differently(servers: tuple[Server, Server]) -> None:
     one, two = servers
     project = one.ask("POST", "v1/project/sample", {})[1]
     food, drinks = (aspect["id"] for aspect in project["aspects"][:2])
     sentence = one.ask("GET", "v1/project/sentences")[1]["ids"][0]
     assert one.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [food], "seen": None})[0] == 200
-    status, answer = two.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [drinks], "seen": None})
+    status, response = two.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [drinks], "seen": None})
     assert status == 409
-    assert "Look again" in answer["error"]
-    said = {"aspects": [food, drinks], "seen": [food]}
-    assert two.ask("PUT", f"v1/project/sentences/{sentence}", said)[0] == 200
+    assert "Look again" in response["error"]
+    label = {"aspects": [food, drinks], "seen": [food]}
+    assert two.ask("PUT", f"v1/project/sentences/{sentence}", label)[0] == 200
     assert one.ask("DELETE", f"v1/aspects/{drinks}")[0] == 200
-    status, answer = two.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [drinks]})
-    assert (status, "no aspect with the id" in answer["error"]) == (404, True)
+    status, response = two.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": [drinks]})
+    assert (status, "no aspect with the id" in response["error"]) == (404, True)
     assert two.ask("POST", "v1/project/sample", {"domain": "hotel"})[0] == 200
-    status, answer = one.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": []})
-    assert (status, "Other reviews" in answer["error"]) == (404, True)
+    status, response = one.ask("PUT", f"v1/project/sentences/{sentence}", {"aspects": []})
+    assert (status, "Other reviews" in response["error"]) == (404, True)
     assert one.ask("POST", "v1/detect", {"texts": ["The room was dirty."]})[1]["detections"][0]["scores"].keys() == {
         aspect["name"] for aspect in two.ask("GET", "v1/project")[1]["aspects"]
     }
@@ -86,16 +86,16 @@ def test_two_tabs_see_each_other(browser: Any, server: Server) -> None:
     open_sample(one, "restaurant")
     two.goto(server.base)
     settle(two)
-    one.keyboard.press("0")  # none, and on to the next
+    one.keyboard.press("0")  # label it as none, and go to the next
     one.wait_for_selector(SAVED)
     two.evaluate("dispatchEvent(new Event('focus'))")
-    two.wait_for_selector("#rows .row.said")
+    two.wait_for_selector("#rows .row.labelled")
     two.locator("#table").focus()
     two.keyboard.press("ArrowDown")
     two.keyboard.press("0")
     two.wait_for_function("(saved) => document.querySelectorAll(saved).length === 2", arg=SAVED)
     one.keyboard.press("ArrowDown")
-    one.keyboard.press("1")  # acts without having looked
+    one.keyboard.press("1")  # acts before it has refreshed
     one.wait_for_function("(saved) => document.querySelectorAll(saved).length === 3", arg=SAVED)
     assert len(server.ask("GET", "v1/project")[1]["examples"]) == 30 + 3
     context.close()
@@ -114,8 +114,8 @@ def test_a_tab_that_is_behind_does_not_overwrite(browser: Any, server: Server) -
     page.keyboard.press("1")
     page.wait_for_selector("#message.bad")
     assert "Look again" in page.inner_text("#message")
-    page.wait_for_selector(f"#rows .row.chosen.said .chip[title='{last['name']}']")
+    page.wait_for_selector(f"#rows .row.chosen.labelled .chip[title='{last['name']}']")
     assert page.locator("#rows .row.chosen .chip").count() == 1
     page.keyboard.press("1")
-    page.wait_for_function("() => document.querySelectorAll('.verdict[aria-pressed=true]').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('.toggle[aria-pressed=true]').length === 2")
     context.close()

@@ -1,1 +1,1 @@
-"""``awatt serve``: a page to work on and an API, in one process over one project file."""
+"""``awatt serve``: the workbench page and a REST API, one process per project file."""

@@ -1,4 +1,4 @@
-"""The application: routes, errors as JSON, the page, and the guard around all of it."""
+"""The application: routes, errors as JSON, the page, and the guard in front of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from awatt.errors import AwattError
 from awatt.records.formats import shown
 from awatt.server import api, project_api
 from awatt.server.limits import BusyError, ConflictError, Limits, NotFoundError
-from awatt.server.responses import ERRORS
+from awatt.server.responses import ERRORS, Error, json_response
 from awatt.server.security import Access, Guard
-from awatt.server.service import Service, as_json
+from awatt.server.service import Service
 from awatt.server.store import ProjectStore
 
 STATIC = Path(__file__).parent / "static"
-RETRY = "1"  # seconds after which to try again: the queue holds a few seconds' work
+RETRY_AFTER = "1"  # seconds: the queue holds a few seconds' work
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def create_app(store: ProjectStore, access: Access, limits: Limits | None = None
         yield
         await service.close()
 
-    # The pages of /docs come from a CDN; openapi.json is enough.
+    # /docs would load scripts from a CDN, which the page's security policy forbids; /openapi.json remains.
     app = FastAPI(title="awatt", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.include_router(api.make_routes(service))
     app.include_router(project_api.make_routes(service))
@@ -52,19 +52,19 @@ def create_app(store: ProjectStore, access: Access, limits: Limits | None = None
 def _add_plain_routes(app: FastAPI, service: Service) -> None:
     @app.get("/health/live", tags=["health"], responses=ERRORS)
     async def live() -> dict[str, str]:
-        """Whether the process answers."""
+        """Whether the process responds."""
         return {"status": "live"}
 
     @app.get("/health/ready", tags=["health"], responses=ERRORS)
     async def ready() -> dict[str, str]:
-        """Whether the project can be read; the model is loaded by then."""
-        await service.run(service.store.check_there)
+        """Whether the project can be read; the model has been loaded by then."""
+        await service.run(service.store.check_file)
         await service.run(service.store.version)
         return {"status": "ready", "version": __version__}
 
     @app.post("/v1/link", tags=["health"], responses=ERRORS)
     async def link() -> dict[str, str]:
-        """Another link that opens the page once."""
+        """Create another link that opens the page once."""
         return {"path": f"/?token={service.access.new_link()}"}
 
     @app.get("/", include_in_schema=False)
@@ -74,37 +74,37 @@ def _add_plain_routes(app: FastAPI, service: Service) -> None:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(AwattError)
-    async def bad_input(_: Request, error: AwattError) -> Response:
-        known = {NotFoundError: 404, ConflictError: 409, BusyError: 503}
-        status = next((code for kind, code in known.items() if isinstance(error, kind)), 422)
-        answer = as_json({"error": str(error)}, status)
+    async def user_error(_: Request, error: AwattError) -> Response:
+        statuses = {NotFoundError: 404, ConflictError: 409, BusyError: 503}
+        status = next((code for kind, code in statuses.items() if isinstance(error, kind)), 422)
+        response = json_response(Error(str(error)), status)
         if status == 503:
-            answer.headers["retry-after"] = RETRY
-        return answer
+            response.headers["retry-after"] = RETRY_AFTER
+        return response
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid_request(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-        given = "" if first["type"] in ("missing", "json_invalid") else f", found {shown(first.get('input'))}"
-        message = f"{place}: {first['msg'].rstrip('.').lower()}{given}. See /openapi.json."
-        return as_json({"error": message.encode("utf-8", "replace").decode()}, 422)
+        found = "" if first["type"] in ("missing", "json_invalid") else f", found {shown(first.get('input'))}"
+        message = f"{place}: {first['msg'].rstrip('.').lower()}{found}. See /openapi.json."
+        return json_response(Error(message.encode("utf-8", "replace").decode()), 422)
 
     @app.exception_handler(400)
-    async def unreadable(_: Request, error: Exception) -> Response:
-        return as_json({"error": "the body is no JSON that can be read. See /openapi.json."}, 400)
+    async def malformed_body(_: Request, error: Exception) -> Response:
+        return json_response(Error("the body is not valid JSON. See /openapi.json."), 400)
 
     @app.exception_handler(404)
-    async def missing(request: Request, _: Exception) -> Response:
-        return as_json({"error": f"there is no {request.url.path[:100]!r} here. See /openapi.json."}, 404)
+    async def not_found(request: Request, _: Exception) -> Response:
+        return json_response(Error(f"there is no {request.url.path[:100]!r} here. See /openapi.json."), 404)
 
     @app.exception_handler(405)
-    async def not_allowed(request: Request, error: Exception) -> Response:
-        answer = as_json({"error": f"{request.method} is not possible here. See /openapi.json."}, 405)
-        answer.headers["allow"] = (getattr(error, "headers", None) and error.headers.get("Allow", "")) or ""  # type: ignore[attr-defined]
-        return answer
+    async def method_not_allowed(request: Request, error: Exception) -> Response:
+        response = json_response(Error(f"the method {request.method} is not allowed here. See /openapi.json."), 405)
+        response.headers["allow"] = (getattr(error, "headers", None) and error.headers.get("Allow", "")) or ""  # type: ignore[attr-defined]
+        return response
 
     @app.exception_handler(Exception)
-    async def fault(_: Request, error: Exception) -> Response:
-        _log.error("a request failed: %s", type(error).__name__)  # its message may hold review text
-        return as_json({"error": "the server made a mistake. Its log names the kind."}, 500)
+    async def internal_error(_: Request, error: Exception) -> Response:
+        _log.error("a request failed: %s", type(error).__name__)  # the message may contain review text
+        return json_response(Error("internal error. The server's log names its type; please report it."), 500)

@@ -1,13 +1,11 @@
-"""What a project holds, as it is read from its file."""
-
-from __future__ import annotations
+"""The content of a project, as read from its file."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Aspect:
-    """An aspect; ``threshold`` is None where the project's counts."""
+    """An aspect; where ``threshold`` is None, the project's threshold applies."""
 
     id: int
     name: str
@@ -16,17 +14,17 @@ class Aspect:
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence that a person has judged: the ids of all aspects that it mentions, maybe none."""
+    """A labelled sentence: the ids of all aspects that it mentions, possibly none."""
 
     id: int
     text: str
     aspects: tuple[int, ...]
-    corrected: bool  # judged in the table, not typed in as an example
+    corrected: bool  # labelled in the table rather than typed in as an example
 
 
 @dataclass(frozen=True)
 class Version:
-    """Counters of what changed last: everything, what is learned from, the reviews."""
+    """Counters: of all changes, of changes to what the detector learns from, and of changes of the reviews."""
 
     revision: int
     learned: int
@@ -34,14 +32,18 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Content:
+class Content(Version):
     """Everything but the reviews, at one moment."""
 
-    version: Version
     aspects: list[Aspect]
     examples: list[Example]
-    threshold: float | None  # of the project; None is the model's own
+    threshold: float | None  # of the project; None means the model's own
     n_sentences: int
     n_reviews: int
-    undo: str | None
+    undo: str | None  # the action that undo would reverse
     redo: str | None
+
+    @property
+    def version(self) -> Version:
+        """The counters alone."""
+        return Version(self.revision, self.learned, self.reviews)

@@ -1,4 +1,4 @@
-"""What the project gives away: results as a table or JSONL, its examples, the detector as a folder."""
+"""Exports of a project: the results as a table or JSONL, the examples, the detector's folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from awatt.errors import AwattError
 from awatt.records.writer import RecordWriter
 from awatt.server.workbench import Workbench
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins with these
-KINDS = {
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet treats a cell that starts with these as a formula
+MEDIA_TYPES = {
     "results.csv": "text/csv; charset=utf-8",
     "results.jsonl": "application/x-ndjson",
     "results.parquet": "application/vnd.apache.parquet",
@@ -22,7 +22,7 @@ KINDS = {
 
 
 def export(workbench: Workbench, kind: str) -> bytes:
-    """The file of that name."""
+    """The content of the file with this name."""
     with tempfile.TemporaryDirectory(prefix="awatt-") as folder:
         path = Path(folder) / kind
         if kind == "detector.zip":
@@ -31,42 +31,42 @@ def export(workbench: Workbench, kind: str) -> bytes:
             rows = _example_rows(workbench) if kind == "examples.jsonl" else result_rows(workbench, kind)
             try:
                 with RecordWriter(path) as writer:
-                    writer.write([guarded(row) for row in rows] if kind.endswith(".csv") else rows)
+                    writer.write([escape_formulas(row) for row in rows] if kind.endswith(".csv") else rows)
             except AwattError as error:
                 raise AwattError(str(error).replace(str(path), kind)) from None
         return path.read_bytes()
 
 
 def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
-    """A row for each sentence: its review's number and columns, the text, its aspects, and every score."""
-    content, reviews, scores, found = workbench.found()
+    """One row per sentence: its review's number and columns, the text, its aspects, and every score."""
+    content, reviews, scores, found = workbench.results()
     fields, names = workbench.store.fields(), [aspect.name for aspect in content.aspects]
     if workbench.store.version().reviews != reviews.version:
-        return result_rows(workbench, kind)  # somebody has loaded others meanwhile
-    judged = {example.text for example in content.examples}
+        return result_rows(workbench, kind)  # other reviews were loaded meanwhile
+    labelled = {example.text for example in content.examples}
     table = not kind.endswith(".jsonl")
     rows = []
     for number, (review, text) in enumerate(zip(reviews.reviews, reviews.texts, strict=True)):
         values = dict(zip(names, scores[number].astype(float).round(4).tolist(), strict=True))
-        mentioned = [name for name, hit in zip(names, found[number], strict=True) if hit]
-        row: dict[str, object] = {"review": review, "text": text, "aspects": mentioned, "by_person": text in judged}
+        mentioned = [name for name, is_found in zip(names, found[number], strict=True) if is_found]
+        row: dict[str, object] = {"review": review, "text": text, "aspects": mentioned, "by_person": text in labelled}
         row |= {f"score_{name}": value for name, value in values.items()} if table else {"scores": values}
         rows.append({**row, **{name if name not in row else f"input_{name}": v for name, v in fields[review].items()}})
     return rows
 
 
-def guarded(row: Mapping[str, object]) -> dict[str, object]:
-    """The row with a quote before every cell and column name that a spreadsheet would run as a formula."""
-    return {str(_guard(name)): _guard(_cell(value)) for name, value in row.items()}
+def escape_formulas(row: Mapping[str, object]) -> dict[str, object]:
+    """The row with a quote before every cell and column name that a spreadsheet would evaluate as a formula."""
+    return {str(_escape(name)): _escape(_cell(value)) for name, value in row.items()}
 
 
 def _cell(value: object) -> object:
-    """Names with a bar between; whatever else is no single value stays for the writer, which makes JSON of it."""
+    """A list of names is joined by bars; the writer turns other lists and objects into JSON."""
     return "|".join(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
 
 
-def _guard(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+def _escape(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def _example_rows(workbench: Workbench) -> list[dict[str, object]]:

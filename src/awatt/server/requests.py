@@ -1,4 +1,4 @@
-"""The bodies of requests, checked before anything is done with them."""
+"""The bodies of requests, validated before anything else happens."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
-def _whole(text: str) -> str:
+def _check_unicode(text: str) -> str:
     if not text.isascii():
         try:
             text.encode()
-        except UnicodeEncodeError:
-            raise ValueError("half a character (a lone surrogate)") from None
+        except UnicodeEncodeError as error:
+            raise ValueError(f"contains an unpaired surrogate at character {error.start}") from None
     return text
 
 
-Text = Annotated[str, AfterValidator(_whole)]
+Text = Annotated[str, AfterValidator(_check_unicode)]
 Key = Annotated[int, Field(ge=1, le=2**53)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Limit = Literal["auto"] | Share | dict[Text, Share]
+Threshold = Annotated[float, Field(ge=0, le=1)]
+Thresholds = Literal["auto"] | Threshold | dict[Text, Threshold]
 
 
 class Body(BaseModel):
@@ -29,11 +29,15 @@ class Body(BaseModel):
 
 
 class DetectBody(Body):
-    """Texts to detect in."""
+    """Texts in which to detect aspects."""
 
     texts: list[Text] = Field(min_length=1, examples=[["The cheesecake is tasty."]])
-    threshold: Limit | None = Field(None, description="Instead of the project's.", examples=[0.5])
-    words: bool = Field(True, description="Also the words that decided.")
+    threshold: Thresholds | None = Field(
+        None,
+        description="Used instead of the project's thresholds: one for all aspects, or one per aspect.",
+        examples=[0.5],
+    )
+    words: bool = Field(True, description="Whether to include the words that decided.")
 
 
 class AspectBody(Body):
@@ -44,10 +48,10 @@ class AspectBody(Body):
 
 
 class AspectChange(Body):
-    """What to change of an aspect; ``threshold`` null is the project's."""
+    """What to change about an aspect; a ``threshold`` of null means the project's."""
 
     name: Text | None = Field(None, examples=["parking"])
-    threshold: Share | None = Field(None, examples=[0.4])
+    threshold: Threshold | None = Field(None, examples=[0.4])
 
 
 class TextsBody(Body):
@@ -57,42 +61,42 @@ class TextsBody(Body):
 
 
 class SuggestBody(Body):
-    """Sentences among which to choose; those of the project without them."""
+    """Sentences to choose from; by default those of the project."""
 
     texts: list[Text] | None = Field(None, examples=[["The widget is gone.", "Charging takes forever."]])
     k: int = Field(10, ge=1, le=100)
 
 
 class MentionsBody(Body):
-    """All aspects that a sentence mentions, by id; none if it is empty."""
+    """All aspects that a sentence mentions, by id; an empty list means none."""
 
     aspects: list[Key] = Field(examples=[[1]])
 
 
-class SaidBody(Body):
-    """What a person says of a sentence: all aspects that it mentions, by id; null takes back what was said."""
+class LabelBody(Body):
+    """The label of a sentence: all aspects that it mentions, by id; null removes the label."""
 
     aspects: list[Key] | None = Field(examples=[[1]])
     seen: list[Key] | None = Field(
         None,
-        description="What had been said of it when the person looked, null for nothing. If given and not so any more, "
-        "the answer is 409 and nothing is changed.",
+        description="The label that the client last saw, null for none. If given and the label has changed since, "
+        "the response is 409 and nothing changes.",
     )
 
 
 class IdsBody(Body):
-    """Sentences by id."""
+    """Sentences, by id."""
 
     ids: list[Key] = Field(max_length=500, examples=[[1, 2]])
 
 
 class SettingsBody(Body):
-    """The project's threshold; null is the model's own."""
+    """The project's threshold; null means the model's own."""
 
-    threshold: Share | None = Field(examples=[0.5])
+    threshold: Threshold | None = Field(examples=[0.5])
 
 
 class SampleBody(Body):
-    """Which bundled sentences."""
+    """Which bundled sample."""
 
     domain: Literal["restaurant", "hotel", "laptop"] = "restaurant"

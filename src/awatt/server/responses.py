@@ -1,124 +1,107 @@
-"""What the routes answer, for the OpenAPI document. Not checked while serving: it takes time, and a test does."""
+"""The responses of the routes.
+
+The OpenAPI document is generated from these classes and the detector's own result classes, and the JSON is written from
+their instances: a shape is described once. Nothing is validated while serving; a test checks the responses instead.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import Response
+from pydantic import ConfigDict, Field, TypeAdapter
 
-from awatt.server.content import Aspect, Example
+from awatt.detector.results import Detection
+from awatt.detector.suggest import Suggestion
+from awatt.server.content import Aspect, Content, Version
+
+_ANY: TypeAdapter[Any] = TypeAdapter(Any)  # writes what it is given, without validating it
 
 
-class Answer(BaseModel):
-    """No field that the document does not name."""
+class Documented:
+    """In the OpenAPI document these objects, and those within them, have no other fields."""
 
-    model_config = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
-class Error(Answer):
-    """What was found, what is needed and what to do next: the same line as on the command line."""
+@dataclass(frozen=True)
+class Error(Documented):
+    """What was found, what is needed and what to do next: the line that the command would print."""
 
     error: str
 
 
-class Word(Answer):
-    """A word that decided: its characters in the text, and its share of the attention."""
+@dataclass(frozen=True)
+class Detections(Documented):
+    """One detection per text, in the same order."""
 
-    text: str
-    start: int
-    end: int
-    weight: float
+    detections: list[Detection]
 
 
-class Detected(Answer):
-    """What a text mentions; every aspect has a score, and those found have words."""
-
-    text: str
-    aspects: list[str]
-    scores: dict[str, float]
-    words: dict[str, list[Word]]
-
-
-class Detections(Answer):
-    """One for each text, in the same order."""
-
-    detections: list[Detected]
-
-
-class Suggested(Answer):
-    """A sentence worth labelling; ``id`` is null where the request brought the texts."""
+@dataclass(frozen=True)
+class SuggestedSentence(Documented, Suggestion):
+    """A sentence worth labelling; ``id`` is null where the request contained the texts."""
 
     id: int | None
-    text: str
-    index: int
-    aspect: str
-    score: float
 
 
-class Suggestions(Answer):
-    """The most useful first."""
+@dataclass(frozen=True)
+class Suggestions(Documented):
+    """The sentences to label next, the most useful first."""
 
-    suggestions: list[Suggested]
+    suggestions: list[SuggestedSentence]
 
 
-class AspectWithExamples(Answer):
-    """An aspect; ``threshold`` is null where the project's counts."""
+@dataclass(frozen=True)
+class AspectWithExamples(Documented, Aspect):
+    """An aspect; where ``threshold`` is null, the project's threshold applies."""
 
-    id: int
-    name: str
-    threshold: float | None
     examples: list[str]
 
 
-class Aspects(Answer):
-    """All aspects."""
+@dataclass(frozen=True)
+class Aspects(Documented):
+    """All aspects with their examples."""
 
     aspects: list[AspectWithExamples]
 
 
-class Project(Answer):
-    """Everything but the sentences. ``undo`` and ``redo`` say what would be undone, or done again."""
+@dataclass(frozen=True)
+class Project(Documented, Content):
+    """Everything but the sentences. ``undo`` and ``redo`` name the action that would be undone or redone."""
 
     project: str
-    revision: int
-    learned: int
-    reviews: int
-    aspects: list[Aspect]
-    examples: list[Example]
-    threshold: float | None
     auto_threshold: float
-    n_sentences: int
-    n_reviews: int
-    undo: str | None
-    redo: str | None
 
 
-class Counters(Answer):
-    """What changed last: everything, what is learned from, the reviews; and of which project."""
+@dataclass(frozen=True)
+class Counters(Documented, Version):
+    """Counters that increase when the project changes, and the project's id."""
 
     project: str
-    revision: int
-    learned: int
-    reviews: int
 
 
-class Columns(Answer):
+@dataclass(frozen=True)
+class Columns(Documented):
     """The columns of a file, and its first rows."""
 
     columns: list[str]
     rows: list[dict[str, str]]
 
 
-class Loaded(Answer):
-    """How many reviews were loaded, how many rows were left out, and why the first of these."""
+@dataclass(frozen=True)
+class Loaded(Documented):
+    """How many reviews were loaded, how many rows were skipped, and the errors of the first of these."""
 
     reviews: int
     left_out: int
     faults: list[str]
 
 
-class Sentences(Answer):
-    """Lists of one length; ``reviews`` is the counter of loads."""
+@dataclass(frozen=True)
+class Sentences(Documented):
+    """The sentences as lists of equal length; ``reviews`` is the counter of that name."""
 
     reviews: int
     ids: list[int]
@@ -126,36 +109,42 @@ class Sentences(Answer):
     texts: list[str]
 
 
-class Words(Answer):
-    """By sentence and aspect: start, end, weight."""
+@dataclass(frozen=True)
+class Words(Documented):
+    """Per sentence id and aspect: start, end and weight of each word."""
 
-    words: dict[str, dict[str, list[Annotated[list[float], Field(min_length=3, max_length=3)]]]]
+    words: dict[int, dict[str, list[Annotated[list[float], Field(min_length=3, max_length=3)]]]]
 
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Error, "description": text}
     for status, text in {
-        400: "A broken header or body",
-        401: "No token",
-        403: "Another origin",
+        400: "Malformed header or body",
+        401: "Missing or wrong token",
+        403: "Request from another origin",
         404: "No such id",
         408: "The body did not arrive in time",
-        409: "It does not fit what is there",
+        409: "Conflict with the current state of the project",
         413: "Too large",
-        421: "Another host",
-        422: "Bad input",
-        500: "A fault of ours",
+        421: "Request for another host",
+        422: "Invalid input",
+        500: "Internal error",
         503: "Busy: try again after Retry-After seconds",
     }.items()
 }
 
 
-def gives(model: type) -> dict[int | str, dict[str, Any]]:
-    """JSON of this shape."""
-    return {200: {"model": model, "description": " ".join((model.__doc__ or "").split())}}
+def json_response(value: object, status: int = 200) -> Response:
+    """An instance of a class that the document describes, as JSON."""
+    return Response(_ANY.dump_json(value), status, media_type="application/json")
 
 
-def gives_bytes(*media_types: str) -> dict[int | str, dict[str, Any]]:
-    """A file."""
+def describe_json(shape: type) -> dict[int | str, dict[str, Any]]:
+    """For the document: JSON of this shape."""
+    return {200: {"model": shape, "description": " ".join((shape.__doc__ or "").split())}}
+
+
+def describe_file(*media_types: str) -> dict[int | str, dict[str, Any]]:
+    """For the document: the bytes of a file."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {200: {"description": "The bytes", "content": {kind.partition(";")[0]: binary for kind in media_types}}}

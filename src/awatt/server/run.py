@@ -1,4 +1,4 @@
-"""Start the server: the address, the secrets, the project's file, and a stop that loses nothing."""
+"""Starting the server: address, token, project file, and a graceful stop."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from awatt.server.limits import Limits
 from awatt.server.security import Access, Guard
 from awatt.server.store import ProjectStore
 
-TOKEN = "AWATT_TOKEN"
-SHORTEST = 16  # characters of a token that somebody chose
-STOP_SECONDS = 5  # for requests under way when the server is stopped
+TOKEN_VARIABLE = "AWATT_TOKEN"
+MIN_TOKEN_LENGTH = 16  # characters of a token that the user chose
+STOP_SECONDS = 5  # for running requests to finish when the server is stopped
 
 
 def default_project() -> Path:
-    """In the user's data folder, as the platform has it."""
+    """The file in the platform's folder for user data."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":
@@ -33,14 +33,14 @@ def default_project() -> Path:
 
 
 def find_project(given: Path | None) -> Path:
-    """The file to open. Only the user's data folder is made; one that was named must be there."""
+    """The file to open. Only the default folder is created; the folder of a given file must exist."""
     path = (given or default_project()).absolute()
     if given is None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             advice = "Name another file with --project."
-            raise AwattError(f"{path.parent}: cannot be made ({error.strerror or error}). {advice}") from None
+            raise AwattError(f"{path.parent}: cannot be created ({error.strerror or error}). {advice}") from None
     if not path.parent.is_dir():
         raise AwattError(f"{given}: there is no folder '{path.parent}'. Create it first.")
     return path
@@ -57,35 +57,35 @@ def is_loopback(host: str) -> bool:
 
 
 def choose_token(host: str) -> str:
-    """That of the environment, or a random one; another address than loopback needs one that was chosen."""
-    token = os.environ.get(TOKEN, "")
-    if token and len(token) < SHORTEST:
+    """The token of the environment, or on loopback a random one."""
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if token and len(token) < MIN_TOKEN_LENGTH:
         raise AwattError(
-            f"{TOKEN} has {len(token)} characters, but at least {SHORTEST} are needed. Choose a longer one."
+            f"{TOKEN_VARIABLE} has {len(token)} characters, but needs at least {MIN_TOKEN_LENGTH}. Choose a longer one."
         )
     if not token and not is_loopback(host):
-        advice = f"Set {TOKEN} to a long random text, or leave --host out."
-        raise AwattError(f"the address {host} can be reached by others, so a token is needed. {advice}")
+        advice = f"Set {TOKEN_VARIABLE} to a long random text, or omit --host."
+        raise AwattError(f"the address {host} can be reached from other machines, so a token is needed. {advice}")
     return token or secrets.token_urlsafe(32)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens already: who opens the link at once waits, and is not refused."""
+    """A socket that is already listening, so that a link opened immediately waits instead of being refused."""
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # With its protocol named, asyncio turns Nagle's algorithm off: else every answer waits for 40 ms.
-        bound = socket.socket(kind[0], kind[1], kind[2] or socket.IPPROTO_TCP)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(kind[4])
-        bound.listen(128)
+        # asyncio disables Nagle's algorithm only for a socket with an explicit protocol; without, responses take 40 ms.
+        listener = socket.socket(kind[0], kind[1], kind[2] or socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(kind[4])
+        listener.listen(128)
     except OSError as error:
-        advice = "Choose another one with --port, or 0 for any."
+        advice = "Choose another port with --port, or 0 for a free one."
         raise AwattError(f"{host}, port {port}: cannot listen ({error.strerror or error}). {advice}") from None
-    return bound
+    return listener
 
 
-def hosts_of(host: str, port: int, extra: list[str]) -> frozenset[str]:
-    """The Host headers that are answered."""
+def allowed_hosts(host: str, port: int, extra: list[str]) -> frozenset[str]:
+    """The Host headers that are accepted."""
     names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
     if not is_loopback(host) and host not in ("0.0.0.0", "::"):
         names.add(f"[{host}]" if ":" in host else host)
@@ -93,21 +93,22 @@ def hosts_of(host: str, port: int, extra: list[str]) -> frozenset[str]:
 
 
 def make_server(
-    host: str, port: int, project: Path | None, allowed: list[str], model: Path | None = None
+    host: str, port: int, project: Path | None, extra_hosts: list[str], model: Path | None = None
 ) -> tuple[Guard, socket.socket, str, Path]:
     """The application, its socket, the link that opens the page, and the project's file."""
     load_model(model)  # says now what is wrong with it
     token = choose_token(host)
-    if not is_loopback(host) and host in ("0.0.0.0", "::") and not allowed:
-        raise AwattError(f"--host {host} has no name. Say under which it is reached: --allow-host reviews.example.org")
+    if not is_loopback(host) and host in ("0.0.0.0", "::") and not extra_hosts:
+        advice = "Add the name under which the server is reached: --allow-host reviews.example.org"
+        raise AwattError(f"--host {host} means every address of this machine. {advice}")
     path = find_project(project)
-    bound = listen(host, port)
-    port = bound.getsockname()[1]
-    hosts = hosts_of(host, port, allowed)
+    listener = listen(host, port)
+    port = listener.getsockname()[1]
+    hosts = allowed_hosts(host, port, extra_hosts)
     access = Access(token, hosts, f"awatt_{port}")
     app = create_app(ProjectStore(path), access, Limits(), model)
     name = f"127.0.0.1:{port}" if f"127.0.0.1:{port}" in hosts else sorted(hosts)[0]
-    return app, bound, f"http://{name}/?token={access.new_link()}", path
+    return app, listener, f"http://{name}/?token={access.new_link()}", path
 
 
 def threshold_note(model: Path | None) -> str | None:
@@ -120,17 +121,17 @@ def threshold_note(model: Path | None) -> str | None:
     return f"{name}. The page and the API use the paper's static threshold instead; 'awatt detect' uses its own."
 
 
-def run(app: Guard, bound: socket.socket) -> None:
-    """Until SIGTERM or Ctrl-C; requests under way are finished."""
+def run(app: Guard, listener: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C, then finish the running requests."""
     import uvicorn
 
     config = uvicorn.Config(
         app,
         log_level="warning",
-        access_log=False,  # paths of links hold a secret
+        access_log=False,  # the path of a link contains a secret
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
         limit_concurrency=512,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    uvicorn.Server(config).run(sockets=[bound])
+    uvicorn.Server(config).run(sockets=[listener])

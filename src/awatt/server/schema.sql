@@ -1,6 +1,6 @@
--- A project. Every table that a person changes step by step has triggers (made in journal.py) that write how to undo it.
+-- A project. The tables that users change have triggers (created in journal.py) that record how to undo each change.
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- Reviews are never changed: those of the last loads are kept, and `loaded` says which are shown. So undo moves one number.
+-- Reviews never change: those of the last loads are kept, and `loaded` says which are shown, so undo changes one number.
 CREATE TABLE IF NOT EXISTS loaded (id INTEGER PRIMARY KEY, load INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS reviews (
   id INTEGER PRIMARY KEY AUTOINCREMENT, fields TEXT NOT NULL, load INTEGER NOT NULL, number INTEGER NOT NULL

@@ -1,7 +1,7 @@
-// Boots the page: views, keys, undo, theme, and what another tab changes.
+// Starts the page: views, keys, undo, theme, and changes made in other tabs.
 
 import * as api from "./api.js";
-import { byId, el, fill, number, say } from "./dom.js";
+import { byId, counted, el, fill, notify, number } from "./dom.js";
 import { act, onChange, reload, state } from "./state.js";
 import * as aspectsView from "./aspects.js";
 import * as exportView from "./export.js";
@@ -42,18 +42,18 @@ tabs.forEach((tab, i) => {
 
 addEventListener("hashchange", () => { const view = location.hash.slice(1); if (VIEWS.includes(view)) { show(view); byId(`tab-${view}`).focus(); } });
 
-async function step(kind, back, done) {
+async function undoOrRedo(kind, opposite, done) {
   let title = null;
   if (!state.project) return;
   const request = async () => {
     if (!state.project[kind]) return state.project;
     const project = await api.post(`/v1/project/${kind}`);
-    title = project[back]; // what is now the first that can be done again, or undone
+    title = project[opposite]; // the action that was just undone can now be redone, and vice versa
     return project;
   };
-  if (await act(request) && title) say(`${done}: ${title}.`);
+  if (await act(request) && title) notify(`${done}: ${title}.`);
 }
-const undo = () => step("undo", "redo", "Undone"), redo = () => step("redo", "undo", "Done again");
+const undo = () => undoOrRedo("undo", "redo", "Undone"), redo = () => undoOrRedo("redo", "undo", "Redone");
 byId("undo").addEventListener("click", undo);
 byId("redo").addEventListener("click", redo);
 byId("help").addEventListener("click", () => byId("keys").showModal());
@@ -62,8 +62,8 @@ function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   localStorage.setItem("awatt-theme", theme);
 }
-const kept = localStorage.getItem("awatt-theme");
-if (kept) setTheme(kept);
+const savedTheme = localStorage.getItem("awatt-theme");
+if (savedTheme) setTheme(savedTheme);
 byId("theme").addEventListener("click", () => {
   const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(dark ? "light" : "dark");
@@ -89,38 +89,38 @@ addEventListener("keydown", (event) => {
 onChange(() => {
   const { project } = state;
   if (!project) return;
-  const held = document.activeElement;
+  const focused = document.activeElement;
   byId("undo").disabled = !project.undo;
   byId("undo").title = project.undo ? `Undo: ${project.undo} (Ctrl+Z)` : "Nothing to undo";
   byId("redo").disabled = !project.redo;
   byId("redo").title = project.redo ? `Redo: ${project.redo} (Ctrl+Shift+Z)` : "Nothing to redo";
-  const other = { undo: "redo", redo: "undo" }[held.id];
-  if (other && held.disabled) byId(other).focus(); // else the focus would be nowhere
+  const other = { undo: "redo", redo: "undo" }[focused.id];
+  if (other && focused.disabled) byId(other).focus(); // a disabled button loses the focus
   const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
-  const status = byId("status"), moved = state.moved === null ? "" : ` · detected again, ${number(state.moved)} changed`;
+  const status = byId("status"), again = state.changedCount === null ? "" : ` · detected again, ${number(state.changedCount)} changed`;
   if (state.busy) fill(status, "Detecting …");
   else if (!state.texts.length) fill(status);
-  else fill(status, `${shown}${number(state.texts.length)}`, " sentences", el("span", { className: "wide" }, moved));
+  else fill(status, `${shown}${counted(state.texts.length, "sentence")}`, el("span", { className: "wide" }, again));
 });
 
-// Another tab, or another process, may have changed the project; or something that is needed was not answered.
+// Another tab or process may have changed the project, or an earlier request may have failed.
 async function refresh() {
   if (document.hidden || state.busy) return;
-  if (!state.project) { await begin(); return; }
+  if (!state.project) { await boot(); return; }
   const { project, reviews, learned } = state;
   try {
     const found = await api.get("/v1/project/version");
     if (found.project !== project.project || found.revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
-  } catch { /* said at the next action */ }
+  } catch { /* reported with the next action */ }
 }
 setInterval(refresh, 4000);
 addEventListener("focus", refresh);
 document.addEventListener("visibilitychange", refresh);
 
-async function begin() {
+async function boot() {
   await reload();
   const wanted = location.hash.slice(1);
   if (state.project) show(state.texts.length ? (VIEWS.includes(wanted) ? wanted : "sentences") : "start");
   document.body.dataset.ready = "yes";
 }
-await begin();
+await boot();

@@ -1,34 +1,34 @@
-// Aspects and their examples, and how good they are.
+// Aspects and their examples, and an estimate of the quality.
 
 import * as api from "./api.js";
-import { byId, el, fill, filling, percent, say } from "./dom.js";
+import { byId, counted, el, fill, filling, notify, percent } from "./dom.js";
 import { act, aspects, colour, onChange, state } from "./state.js";
 
-const box = byId("view-aspects"), quality = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
+const box = byId("view-aspects"), summary = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
 const name = el("input", { id: "new-name", maxLength: 100 });
 const texts = el("textarea", { id: "new-examples", rows: 4 });
-let report = null, reported = -1, judging = false, visible = false;
+let report = null, reportVersion = -1, loadingReport = false, visible = false;
 
 const lines = (area) => area.value.split("\n").map((text) => text.trim()).filter(Boolean);
 
 async function add() {
   if (!name.value.trim()) { name.focus(); return; }
-  const [called, given] = [name.value, texts.value], body = { name: called, examples: lines(texts) };
+  const [typedName, typedTexts] = [name.value, texts.value], body = { name: typedName, examples: lines(texts) };
   name.value = texts.value = "";
   name.focus();
   if (await act(() => api.post("/v1/aspects", body)) || name.value || texts.value) return;
-  [name.value, texts.value] = [called, given];
+  [name.value, texts.value] = [typedName, typedTexts];
 }
 
-// A name is taken when the field is left, an example with Enter; the field may be another one by the time of the answer.
+// A name is sent when its field loses the focus, an example with Enter. By the time of the response, everything may have been redrawn.
 async function rename(aspect, title) {
   const body = { name: title.value };
   if (filling || title.value === title.defaultValue) return;
-  title.defaultValue = title.value; // so that it does not look like something that is being typed
+  title.defaultValue = title.value; // so that it does not count as being typed
   if (!await act(() => api.patch(`/v1/aspects/${aspect.id}`, body))) draw();
 }
 
-async function give(aspect, more) {
+async function addExample(aspect, more) {
   const text = more.value;
   if (!text.trim()) return;
   more.value = "";
@@ -38,18 +38,18 @@ async function give(aspect, more) {
 }
 
 function card(aspect, column) {
-  const judged = report?.aspects.find((a) => a.name === aspect.name);
+  const quality = report?.aspects.find((a) => a.name === aspect.name);
   const examples = state.project.examples.filter((e) => e.aspects.includes(aspect.id));
   const suspects = new Map((report?.suspects ?? []).map((s) => [s.text, s]));
   const title = el("input", { defaultValue: aspect.name, className: "title", id: `title-${aspect.id}`, "aria-label": `Name of ${aspect.name}`, maxLength: 100, onblur: () => rename(aspect, title), onkeydown: (event) => {
     if (event.key === "Escape") title.value = title.defaultValue;
     if (event.key === "Enter") rename(aspect, title); } });
-  const more = el("input", { className: "more", placeholder: "Another example, then Enter", "aria-label": `Another example of ${aspect.name}`, id: `more-${aspect.id}`, onkeydown: (event) => { if (event.key === "Enter") give(aspect, more); } });
+  const more = el("input", { className: "more", placeholder: "Add an example and press Enter", "aria-label": `Add an example of ${aspect.name}`, id: `more-${aspect.id}`, onkeydown: (event) => { if (event.key === "Enter") addExample(aspect, more); } });
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
-    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { name.focus(); if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) say(`Removed ${aspect.name}. Undo brings it back.`); } }, "✕")),
-    el("p", { className: "hint" }, `${examples.length} ${examples.length === 1 ? "example" : "examples"}`, examples.length < 3 ? " (about five are a good number)" : "",
-      judged && examples.length > 1 ? judged.recall ? `; finds ${percent(judged.recall)} of them, and ${percent(judged.precision)} of what it finds is right` : "; finds none of them yet" : ""),
-    judged && examples.length > 1 ? meter(judged.f1) : null,
+    el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { name.focus(); if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) notify(`Removed ${aspect.name}. Undo brings it back.`); } }, "✕")),
+    el("p", { className: "hint" }, counted(examples.length, "example"), examples.length < 3 ? " (about five are recommended)" : "",
+      quality && examples.length > 1 ? quality.recall ? `; finds ${percent(quality.recall)} of them, and ${percent(quality.precision)} of what it finds is right` : "; finds none of them yet" : ""),
+    quality && examples.length > 1 ? meter(quality.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),
       el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: () => { more.focus(); act(() => api.remove(`/v1/examples/${e.id}`)); } }, "✕")))),
@@ -62,47 +62,47 @@ function meter(value) {
   return bar;
 }
 
-async function judge() {
+async function loadReport() {
   const learned = state.project.learned;
-  if (!visible || reported === learned) return;
-  reported = learned;
-  judging = state.project.examples.length > 1;
-  if (judging) drawQuality();
+  if (!visible || reportVersion === learned) return;
+  reportVersion = learned;
+  loadingReport = state.project.examples.length > 1;
+  if (loadingReport) drawQuality();
   let found = null;
   try {
-    if (judging) found = await api.get("/v1/report");
-  } catch (error) { // 422: one aspect only, or none, so there is nothing to confuse yet
-    if (error.status !== 422 && reported === learned) { reported = -1; later(4000); return; }
+    if (loadingReport) found = await api.get("/v1/report");
+  } catch (error) { // 422: too few examples for a report
+    if (error.status !== 422 && reportVersion === learned) { reportVersion = -1; scheduleReport(4000); return; }
   }
-  if (reported !== learned) return; // a newer one is on its way
-  [report, judging] = [found, false];
+  if (reportVersion !== learned) return; // a newer one has been requested
+  [report, loadingReport] = [found, false];
   draw();
 }
 
-function later(pause) {
-  clearTimeout(judge.timer);
-  judge.timer = setTimeout(judge, pause);
+function scheduleReport(pause) {
+  clearTimeout(loadReport.timer);
+  loadReport.timer = setTimeout(loadReport, pause);
 }
 
 function drawQuality() {
   if (!report) {
-    fill(quality, ...judging ? [el("h2", {}, "How good it is"), el("p", {}, "Judging each example by the others …")] : [ el("h2", {}, "How it works"), el("p", {}, "Name what matters to you, and give about five sentences that mention it, in the words of your reviews. Sentences that mention several aspects help, too.")]);
+    fill(summary, ...loadingReport ? [el("h2", {}, "Quality"), el("p", {}, "Predicting each example from the others …")] : [ el("h2", {}, "How it works"), el("p", {}, "Name what matters to you, and add about five sentences that mention it, in the words of your reviews. Sentences that mention several aspects help, too.")]);
     return;
   }
   const [low, high] = report.f1_interval;
-  fill(quality,
-    el("h2", {}, "How good it is"),
-    el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)}`), ` (${low.toFixed(2)} to ${high.toFixed(2)}; 1 is perfect). Each of the ${report.n_examples} examples was judged by the others: a cautious estimate.`),
-    report.confusions.length ? el("p", {}, "Easily confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
-    report.suspects.length ? el("p", {}, `${report.suspects.length} ${report.suspects.length === 1 ? "example looks" : "examples look"} like another aspect. Check what is marked below.`) : null);
+  fill(summary,
+    el("h2", {}, "Quality"),
+    el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)}`), ` (${low.toFixed(2)} to ${high.toFixed(2)}; 1 is perfect). Each of the ${report.n_examples} examples was predicted from the others only, so this is a cautious estimate.`),
+    report.confusions.length ? el("p", {}, "Often confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
+    report.suspects.length ? el("p", {}, `${counted(report.suspects.length, "example")} may be mislabelled (marked below).`) : null);
 }
 
 export function draw() {
   if (!box.childElementCount) {
     box.append(el("h1", {}, "Aspects"), el("div", { className: "cards two" },
       el("form", { className: "card new", onsubmit: (event) => { event.preventDefault(); add(); } }, el("h2", {}, "New aspect"),
-        el("label", { htmlFor: "new-name" }, "Name, such as parking"), name, el("label", { htmlFor: "new-examples" }, "Examples, one a line"), texts,
-        el("button", { className: "main", type: "submit" }, "Add")), quality), list);
+        el("label", { htmlFor: "new-name" }, "Name, for example parking"), name, el("label", { htmlFor: "new-examples" }, "Examples, one per line"), texts,
+        el("button", { className: "main", type: "submit" }, "Add")), summary), list);
   }
   drawQuality();
   fill(list, ...aspects().map(card));
@@ -110,7 +110,7 @@ export function draw() {
 
 export function setVisible(now) {
   visible = now;
-  if (now && state.project) { draw(); judge(); }
+  if (now && state.project) { draw(); loadReport(); }
 }
 
-onChange((what) => { if (visible && what === "all") { draw(); later(400); } });
+onChange((what) => { if (visible && what === "all") { draw(); scheduleReport(400); } });

@@ -1,4 +1,4 @@
-// Elements are made here, and text is always textContent: what a review says is never HTML.
+// Creates elements. Text is always set as textContent: a review is never treated as HTML.
 
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
@@ -13,25 +13,25 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
-// Other children for a node. The control that has the focus keeps it, and a field what is being typed there, if there
-// is one with the same id again.
+// Replaces the children of a node. A control with the focus keeps it, and a field keeps what is being typed, if the new
+// children include one with the same id.
 export let filling = false;
 export function fill(node, ...children) {
-  const held = node.contains(document.activeElement) ? document.activeElement : null;
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
   const typed = [...node.querySelectorAll("input:not([type]), textarea")].filter((field) => field.id && field.value !== field.defaultValue);
   const kept = typed.map(({ id, value, selectionStart, selectionEnd }) => ({ id, value, selectionStart, selectionEnd }));
-  filling = true; // a field that is taken away says that it was left
+  filling = true; // removing a field fires its blur event
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   filling = false;
   for (const { id, value, selectionStart, selectionEnd } of kept) {
     const field = byId(id);
     if (field) { field.value = value; field.setSelectionRange(selectionStart, selectionEnd); }
   }
-  if (held?.id) byId(held.id)?.focus({ preventScroll: true });
+  if (focused?.id) byId(focused.id)?.focus({ preventScroll: true });
 }
 
-// Where there is nothing to show yet: why, and the view in which that can be changed.
-export const nothing = (why, view, label) => el("div", { className: "empty" }, el("p", {}, why), el("a", { className: "button", href: `#${view}` }, label));
+// Shown where there is nothing to show yet: the reason, and a link to the view where that can be changed.
+export const emptyState = (reason, view, label) => el("div", { className: "empty" }, el("p", {}, reason), el("a", { className: "button", href: `#${view}` }, label));
 
 export function svg(tag, props = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -42,18 +42,19 @@ export function svg(tag, props = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-let hide;
-export function say(message, bad = false) {
+let hideTimer;
+export function notify(message, bad = false) {
   const box = byId("message");
   box.textContent = message;
   box.hidden = !message;
   box.classList.toggle("bad", bad);
-  clearTimeout(hide);
-  if (message) hide = setTimeout(() => { box.hidden = true; }, bad ? 12000 : 4000);
+  clearTimeout(hideTimer);
+  if (message) hideTimer = setTimeout(() => { box.hidden = true; }, bad ? 12000 : 4000);
 }
 
 export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
 export const number = (count) => count.toLocaleString("en");
+export const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`; // "1 review", "2 reviews"
 
 export function save(blob, name) {
   const link = el("a", { href: URL.createObjectURL(blob), download: name });

@@ -1,6 +1,6 @@
-// Files out, and the code that does the same.
+// Downloads, and code that gives the same results without the page.
 
-import { byId, el, nothing, say } from "./dom.js";
+import { byId, el, emptyState, notify } from "./dom.js";
 import { aspects, onChange, state } from "./state.js";
 
 const box = byId("view-export");
@@ -8,35 +8,35 @@ let visible = false;
 
 const link = (kind, label, note) => el("li", {}, el("a", { href: `/v1/project/export/${kind}`, download: `awatt-${kind}` }, label), el("small", {}, ` ${note}`));
 
-function threshold() {
-  const taught = aspects().filter((a) => state.project.examples.some((e) => e.aspects.includes(a.id))); // others are not in the file
-  const own = taught.filter((a) => a.threshold !== null), common = state.project.threshold;
+function thresholdOptions() {
+  const learned = aspects().filter((a) => state.project.examples.some((e) => e.aspects.includes(a.id))); // aspects without examples are not in the file
+  const own = learned.filter((a) => a.threshold !== null), common = state.project.threshold;
   if (!own.length) return { python: common === null ? "" : `, threshold=${common}`, command: common === null ? "" : ` --threshold ${common}` };
-  const named = taught.filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
+  const named = learned.filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
   return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold '${name.replaceAll("'", "'\\''")}=${value}'`).join("") };
 }
 
 function code(title, content) {
   return el("div", { className: "card" }, el("h3", {}, title), el("pre", { tabIndex: 0, role: "region", "aria-label": title }, content),
-    el("button", { onclick: async () => { try { await navigator.clipboard.writeText(content); say("Copied."); } catch { say("Select the text and copy it."); } } }, "Copy"));
+    el("button", { onclick: async () => { try { await navigator.clipboard.writeText(content); notify("Copied."); } catch { notify("Select the text and copy it."); } } }, "Copy"));
 }
 
 export function draw() {
-  const cut = threshold();
+  const options = thresholdOptions();
   if (!aspects().length) {
-    box.replaceChildren(el("h1", {}, "Export"), nothing("There is nothing to export yet: no aspect has been defined.", "aspects", "Add aspects"));
+    box.replaceChildren(el("h1", {}, "Export"), emptyState("There is nothing to export yet: the project has no aspects.", "aspects", "Add aspects"));
     return;
   }
   box.replaceChildren(el("h1", {}, "Export"),
     el("div", { className: "cards" },
       el("div", { className: "card" }, el("h2", {}, "Results"), el("ul", { className: "plain" },
-        link("results.csv", "CSV", "for spreadsheets; a cell that looks like a formula gets a quote"), link("results.jsonl", "JSONL", "a sentence a line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
-        el("p", { className: "hint" }, "Every sentence with its aspects at the present thresholds, every score, and the columns of your file. Your labels count before what was detected.")),
-      el("div", { className: "card" }, el("h2", {}, "What it learned from"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "with your labels"), link("detector.zip", "Detector", "a folder with the model, works offline")))),
-    el("h2", {}, "The same without this page"),
+        link("results.csv", "CSV", "for spreadsheets; a cell that looks like a formula is quoted"), link("results.jsonl", "JSONL", "one sentence per line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
+        el("p", { className: "hint" }, "Every sentence with its aspects at the current thresholds, all scores, and the columns of your file. Your labels override what was detected.")),
+      el("div", { className: "card" }, el("h2", {}, "Examples and detector"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "including your labels"), link("detector.zip", "Detector", "a folder with the model; works offline")))),
+    el("h2", {}, "Without this page"),
     el("div", { className: "cards two" },
-      code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${cut.python})\nprint(detector.detect("The soup was cold."))`),
-      code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${cut.command} --out found.jsonl`),
+      code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${options.python})\nprint(detector.detect("The soup was cold."))`),
+      code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${options.command} --out found.jsonl`),
       code("API", `curl ${location.origin}/v1/detect \\\n  -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" \\\n  -d '{"texts": ["The soup was cold."]}'`)));
 }
 

@@ -1,8 +1,8 @@
-// Beside the table: search, filters and thresholds, which work on the scores that the page has already.
+// Next to the table: search, filters and thresholds, applied to the scores that the page has already loaded.
 
 import * as api from "./api.js";
 import { byId, el, fill, number, percent } from "./dom.js";
-import { act, aspects, changed, colour, common, onChange, recount, state } from "./state.js";
+import { act, aspects, changed, colour, commonThreshold, onChange, recount, state, thresholdText } from "./state.js";
 import { labelNext } from "./table.js";
 
 const box = byId("filters");
@@ -15,7 +15,7 @@ box.append(el("div", { className: "find" }, search, next), body);
 export function set(change) {
   state.filter = { ...state.filter, ...change };
   recount();
-  if (!state.rows.includes(state.chosen)) state.chosen = state.rows[0] ?? null; // keys act on what is in the list
+  if (!state.rows.includes(state.chosen)) state.chosen = state.rows[0] ?? null; // keys act on a sentence in the list
   byId("table").scrollTop = 0;
   changed();
 }
@@ -23,14 +23,14 @@ export function set(change) {
 const pick = (kind, label, count) => el("button", { className: "pick", id: `pick-${kind}`, "aria-pressed": String(state.filter.kind === kind && !state.filter.aspect && !state.filter.only),
   onclick: () => set({ kind, aspect: null, only: null }) }, el("span", { className: "name" }, label), el("span", { className: "count" }, number(count)));
 
-// What a slider shows is a preview until the server has answered; while one is held, none of them is drawn anew.
-let held = false;
-const release = () => { if (held) { held = false; if (!state.previews.size) draw(); } };
+// What a slider shows is a preview until the server has responded; while one is dragged, none of them is redrawn.
+let dragging = false;
+const release = () => { if (dragging) { dragging = false; if (!state.previews.size) draw(); } };
 addEventListener("pointerup", release);
 addEventListener("pointercancel", release);
 
 function slider(id, label, reset, value, own, store) {
-  const shown = el("output", {}, value.toFixed(2));
+  const shown = el("output", {}, thresholdText(value));
   const move = () => {
     shown.textContent = Number(input.value).toFixed(2);
     state.previews.set(id, { value: Number(input.value), sent: false });
@@ -38,15 +38,15 @@ function slider(id, label, reset, value, own, store) {
     counts();
     changed("threshold");
   };
-  const send = () => { // a slider that is back where it was says no "change"
+  const send = () => { // also without a "change" event, which a slider moved back to its old value does not fire
     const mine = state.previews.get(id);
     if (!mine || mine.sent) return;
     mine.sent = true;
-    const answered = () => { if (state.previews.get(id) === mine) state.previews.delete(id); };
-    act(() => store(mine.value).finally(answered).catch((error) => { recount(); changed(); throw error; }));
+    const finished = () => { if (state.previews.get(id) === mine) state.previews.delete(id); };
+    act(() => store(mine.value).finally(finished).catch((error) => { recount(); changed(); throw error; }));
   };
   const input = el("input", { type: "range", id: `threshold-${id}`, min: 0, max: 1, step: 0.01, "aria-label": label, className: own ? "own" : "",
-    oninput: move, onchange: send, onpointerdown: () => { held = true; }, onpointerup: send, onpointercancel: send, onblur: send });
+    oninput: move, onchange: send, onpointerdown: () => { dragging = true; }, onpointerup: send, onpointercancel: send, onblur: send });
   input.value = value;
   return el("span", { className: "slider" }, input, shown,
     el("button", { className: "reset", id: `reset-${id}`, title: reset, "aria-label": `Reset: ${label}`, disabled: !own, onclick: () => { act(() => store(null)); input.focus(); } }, "↺"));
@@ -64,16 +64,16 @@ function draw() {
   next.disabled = !aspects().length || !state.texts.length;
   fill(body,
     el("div", { className: "picks" },
-      pick("all", "All", state.texts.length), pick("none", "None found", state.none), pick("uncertain", "Uncertain", state.unsure), pick("said", "Labelled", state.said),
+      pick("all", "All", state.texts.length), pick("none", "None found", state.none), pick("uncertain", "Uncertain", state.uncertain), pick("labelled", "Labelled", state.labelled),
       state.filter.only ? el("button", { className: "pick", id: "pick-only", "aria-pressed": "true", onclick: () => { set({ only: null }); byId("pick-all").focus(); } }, el("span", { className: "name" }, "To label"), el("span", { className: "count" }, number(state.filter.only.size))) : null),
     el("details", { open: opened, ontoggle: (event) => { opened = event.target.open; } }, el("summary", { id: "thresholds" }, "Thresholds and aspects"),
     el("h2", {}, "Threshold for all aspects"),
-    slider("all", "Threshold for all aspects", "Back to the model's own", common(), state.project.threshold !== null, (v) => api.patch("/v1/project/settings", { threshold: v })),
+    slider("all", "Threshold for all aspects", "Use the model's own threshold", commonThreshold(), state.project.threshold !== null, (v) => api.patch("/v1/project/settings", { threshold: v })),
     aspects().length ? el("h2", {}, "Aspects") : null,
     ...aspects().map((aspect, i) => el("div", { className: "aspect", colour: colour(i) },
       el("button", { className: "pick", id: `pick-${aspect.id}`, title: aspect.name, "aria-pressed": String(state.filter.aspect === aspect.id), onclick: () => set({ aspect: state.filter.aspect === aspect.id ? null : aspect.id, kind: "all", only: null }) },
         el("i", { className: "dot" }), el("span", { className: "name" }, aspect.name), el("span", { className: "count", id: `count-${aspect.id}` }, `${number(state.counts[i])} · ${percent(state.counts[i] / total)}`)),
-      slider(aspect.id, `Threshold of ${aspect.name}`, "Back to the threshold for all", aspect.threshold ?? common(), aspect.threshold !== null, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
+      slider(aspect.id, `Threshold of ${aspect.name}`, "Use the threshold for all aspects", aspect.threshold ?? commonThreshold(), aspect.threshold !== null, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
 }
 
-onChange((what) => { if (what === "all") held || state.previews.size ? counts() : draw(); });
+onChange((what) => { if (what === "all") dragging || state.previews.size ? counts() : draw(); });

@@ -1,20 +1,20 @@
-// Pictures of everything that was found, each of which can be saved.
+// Charts of the results, each of which can be saved.
 
 import * as api from "./api.js";
-import { byId, el, fill, nothing, number, percent, save, say, svg } from "./dom.js";
+import { byId, counted, el, emptyState, fill, notify, number, percent, save, svg } from "./dom.js";
 import { NONE, aspects, colour, found, onChange, state } from "./state.js";
 import { show } from "./app.js";
 import { choose } from "./table.js";
 import { set } from "./filters.js";
 
 const box = byId("view-overview");
-let visible = false, places = null, placed = -1;
+let visible = false, positions = null, positionsVersion = -1;
 
 const ink = () => getComputedStyle(document.body).color;
 const paper = () => getComputedStyle(document.querySelector("header")).backgroundColor;
 const text = (x, y, content, props = {}) => svg("text", { x, y, "font-size": 13, "font-family": "system-ui, sans-serif", fill: ink(), ...props }, document.createTextNode(content));
 const narrow = matchMedia("(max-width: 760px)");
-// Room for the names on the left; SVG does not measure text before it is shown, and 13 px letters are about 7.3 wide.
+// Width of the names on the left: SVG cannot measure text before it is shown; 13 px letters are about 7.3 px wide.
 const room = (names) => Math.min(narrow.matches ? 100 : 150, 16 + 7.3 * Math.max(...names.map((name) => name.length)));
 const short = (name, most = 18) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
@@ -33,7 +33,7 @@ function bars() {
 function matrix() {
   const all = aspects(), n = all.length, wide = narrow.matches ? 340 : 560, left = room(all.map((a) => a.name));
   const size = Math.min(44, (wide - left - 50) / n), across = left + n * size + 50, most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
-  const cells = [], small = Math.max(5, Math.min(13, size - 1)); // many names must not lie on one another
+  const cells = [], small = Math.max(5, Math.min(13, size - 1)); // many names must not overlap
   all.forEach((a, i) => {
     cells.push(text(left - 10, i * size + size / 2 + 78, short(a.name, left / 7.3 - 1), { "text-anchor": "end", "font-size": small }));
     cells.push(text(0, 0, short(a.name, 10), { "font-size": small, transform: `translate(${left + 2 + i * size + size / 2} 66) rotate(-45)` }));
@@ -48,17 +48,17 @@ function matrix() {
   return svg("svg", { viewBox: `0 0 ${across} ${80 + n * size}`, width: across, role: "img", "aria-label": `Sentences that mention two aspects: ${spoken}` }, ...cells);
 }
 
-const canvas = el("canvas", { role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: near ones speak of the same. Arrow keys go from one to the next, Enter opens it." });
+const canvas = el("canvas", { role: "application", tabIndex: 0, "aria-describedby": "tip", "aria-label": "A map of the sentences: similar ones are near each other. Arrow keys move between them, Enter opens one." });
 const ring = el("i", { className: "ring", hidden: true });
-const ready = () => places && placed === state.reviews;
-const point = (row) => [canvas.width * (0.5 + 0.47 * places[2 * row]), canvas.height * (0.5 - 0.46 * places[2 * row + 1])];
+const hasPositions = () => positions && positionsVersion === state.reviews;
+const point = (row) => [canvas.width * (0.5 + 0.47 * positions[2 * row]), canvas.height * (0.5 - 0.46 * positions[2 * row + 1])];
 
 function drawMap() {
   const pen = canvas.getContext("2d"), all = aspects();
   [canvas.width, canvas.height] = narrow.matches ? [680, 680] : [1120, 640];
   pen.fillStyle = paper();
   pen.fillRect(0, 0, canvas.width, canvas.height);
-  if (!ready()) return;
+  if (!hasPositions()) return;
   const radius = state.texts.length > 3000 ? 3 : state.texts.length > 500 ? 5 : 8;
   for (let row = 0; row < state.texts.length; row++) {
     const here = found(row), [x, y] = point(row);
@@ -76,15 +76,15 @@ function drawMap() {
 function nearest(event) {
   const area = canvas.getBoundingClientRect(), x = (event.clientX - area.left) * canvas.width / area.width, y = (event.clientY - area.top) * canvas.height / area.height;
   let best = -1, least = 30 ** 2;
-  for (let row = 0; ready() && row < state.texts.length; row++) {
+  for (let row = 0; hasPositions() && row < state.texts.length; row++) {
     const [a, b] = point(row), far = (a - x) ** 2 + (b - y) ** 2;
     if (far < least) { least = far; best = row; }
   }
   return best;
 }
 
-// The nearest sentence within the quarter of the map that an arrow key points to.
-function beside(row, key) {
+// The nearest sentence in the direction of an arrow key, within 45 degrees of it.
+function nearestTowards(row, key) {
   const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key], [x, y] = point(row);
   let best = row, least = Infinity;
   for (let other = 0; other < state.texts.length; other++) {
@@ -94,7 +94,7 @@ function beside(row, key) {
   return best;
 }
 
-const tip = el("p", { className: "hint tip", id: "tip", "aria-live": "polite" }, "Point at a dot to read it, or go there with the arrow keys; a click or Enter opens it.");
+const tip = el("p", { className: "hint tip", id: "tip", "aria-live": "polite" }, "Point at a dot to read its sentence, or use the arrow keys; click or press Enter to open it.");
 let pointed = -1;
 function pointAt(row) {
   pointed = row;
@@ -113,12 +113,12 @@ function open(row) {
 canvas.addEventListener("mousemove", (event) => { const row = nearest(event); if (row >= 0) pointAt(row); });
 canvas.addEventListener("click", (event) => { const row = nearest(event); if (row >= 0) open(row); });
 canvas.addEventListener("keydown", (event) => {
-  if (!ready() || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!hasPositions() || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Enter" && pointed >= 0) open(pointed);
-  else if (event.key.startsWith("Arrow")) pointAt(pointed < 0 ? state.chosen ?? 0 : beside(pointed, event.key));
+  else if (event.key.startsWith("Arrow")) pointAt(pointed < 0 ? state.chosen ?? 0 : nearestTowards(pointed, event.key));
   else return;
   event.preventDefault();
-  event.stopPropagation(); // Enter would accept what has just been opened
+  event.stopPropagation(); // otherwise Enter would also accept the opened sentence
 });
 
 function saveSvg(picture, name) {
@@ -131,28 +131,28 @@ function saveSvg(picture, name) {
 }
 
 async function loadMap() {
-  if (placed === state.reviews) return;
+  if (positionsVersion === state.reviews) return;
   try {
     const { values, headers } = await api.floats("/v1/project/map");
-    if (Number(headers.get("x-awatt-reviews")) !== state.reviews) return; // of other sentences than those that are shown
-    [places, placed] = [values, state.reviews];
-    pointAt(-1); // it was among other sentences
+    if (Number(headers.get("x-awatt-reviews")) !== state.reviews) return; // belongs to other sentences than those shown
+    [positions, positionsVersion] = [values, state.reviews];
+    pointAt(-1); // the old row belonged to other sentences
     drawMap();
-  } catch (error) { say(error.message, true); }
+  } catch (error) { notify(error.message, true); }
 }
 
 export function draw() {
-  const why = state.texts.length ? ["There are no aspects yet.", "aspects", "Add aspects"] : ["There is nothing to show yet: no reviews are loaded.", "start", "Load reviews"];
-  if (!state.texts.length || !aspects().length) { fill(box, el("h1", {}, "Overview"), nothing(...why)); return; }
-  const counts = bars(), together = matrix(), held = document.activeElement === canvas; // which is moved into a new card
+  const reason = state.texts.length ? ["There are no aspects yet.", "aspects", "Add aspects"] : ["There is nothing to show yet: no reviews are loaded.", "start", "Load reviews"];
+  if (!state.texts.length || !aspects().length) { fill(box, el("h1", {}, "Overview"), emptyState(...reason)); return; }
+  const counts = bars(), together = matrix(), focused = document.activeElement === canvas; // it is moved into a new card
   const legend = el("p", { className: "legend" }, ...aspects().map((a, i) => el("span", { className: "chip", colour: colour(i) }, a.name)), el("span", { className: "chip none" }, "none"));
   fill(box, el("h1", {}, "Overview"),
-    el("p", { className: "lead" }, `${number(state.texts.length)} sentences; something was found in ${percent(1 - state.none / Math.max(1, state.texts.length))}.`),
+    el("p", { className: "lead" }, `${counted(state.texts.length, "sentence")}; at least one aspect was found in ${percent(1 - state.none / Math.max(1, state.texts.length))}.`),
     el("div", { className: "cards two" },
-      el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { id: "save-aspects", onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save picture")),
-      el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { id: "save-together", onclick: () => saveSvg(together, "awatt-together.svg") }, "Save picture")),
-      el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, el("div", { className: "map" }, canvas, ring), tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save picture"))));
-  if (held) canvas.focus({ preventScroll: true });
+      el("figure", { className: "card" }, el("h2", {}, "Sentences by aspect"), counts, el("button", { id: "save-aspects", onclick: () => saveSvg(counts, "awatt-aspects.svg") }, "Save image")),
+      el("figure", { className: "card" }, el("h2", {}, "Mentioned together"), together, el("button", { id: "save-together", onclick: () => saveSvg(together, "awatt-together.svg") }, "Save image")),
+      el("figure", { className: "card span" }, el("h2", {}, "Map of the sentences"), legend, el("div", { className: "map" }, canvas, ring), tip, el("button", { id: "save-map", onclick: () => canvas.toBlob((blob) => save(blob, "awatt-map.png")) }, "Save image"))));
+  if (focused) canvas.focus({ preventScroll: true });
   drawMap();
 }
 
@@ -164,4 +164,4 @@ export function setVisible(now) {
 onChange((what) => { if (visible && what === "all") { draw(); loadMap(); } });
 const redraw = () => { if (visible && state.project) draw(); };
 narrow.addEventListener("change", redraw);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw); // the pictures hold the colours of the page
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw); // the charts use the colours of the page

@@ -1,0 +1,58 @@
+"""The page and the service with a run of ``awatt train`` in place of the bundled model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs torch: pip install 'awatt[train]'")
+
+from awatt import AspectDetector
+from awatt.errors import AwattError
+from awatt.server.run import make_server, threshold_note
+
+from .conftest import make_client
+
+EXAMPLES = {"one": ["noise1 test1word0", "test1word2 noise3"], "two": ["test2word0 noise5"], "three": ["test3word1"]}
+TEXTS = ["noise2 test1word1 noise4", "test2word2", "noise7 noise8"]
+
+
+@pytest.mark.parametrize("threshold", ["static", "policy", "acceptance"])
+def test_the_service_detects_with_a_run(make_run: Callable[..., Path], tmp_path: Path, threshold: str) -> None:
+    folder = make_run(tmp_path / "run", threshold=threshold)
+    with make_client(tmp_path, model=folder) as client:
+        for name, examples in EXAMPLES.items():
+            assert client.post("/v1/aspects", json={"name": name, "examples": examples}).status_code == 200
+        found = client.post("/v1/detect", json={"texts": TEXTS}).json()["detections"]
+        direct = AspectDetector.from_examples(EXAMPLES, model=folder)
+        auto = client.get("/v1/project").json()["auto_threshold"]
+        if threshold == "policy":  # decided per sentence, which the page's sliders cannot show
+            assert auto == pytest.approx(0.404, abs=1e-3)
+            direct.set_params(threshold=auto)
+        assert found == [asdict(each) for each in direct.detect_many(TEXTS)]
+        assert any(each["aspects"] for each in found)
+        assert client.get("/v1/report").status_code == 200
+        raw, lines = {"content-type": "application/octet-stream"}, "\n".join(TEXTS).encode()
+        query = {"format": "txt", "split": "false"}
+        assert client.post("/v1/project/reviews", params=query, content=lines, headers=raw).status_code == 200
+        scores = np.frombuffer(client.get("/v1/project/scores").content, np.float32).reshape(3, 3)
+        np.testing.assert_allclose(scores, direct.predict_proba(TEXTS), atol=1e-6)
+        assert client.get("/v1/project/map").status_code == 200
+
+
+def test_a_threshold_that_decides_per_sentence_is_announced(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    note = threshold_note(make_run(tmp_path / "policy", threshold="policy"))
+    assert note is not None
+    assert "the policy threshold decides for each sentence anew. The page and the API use the paper's static" in note
+    assert threshold_note(make_run(tmp_path / "static")) is None
+    assert threshold_note(None) is None
+
+
+def test_a_model_that_is_not_there_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(AwattError, match=r"nowhere/config\.json does not exist"):
+        make_server("127.0.0.1", 0, tmp_path / "project.sqlite", [], tmp_path / "nowhere")
+    assert list(tmp_path.iterdir()) == []
