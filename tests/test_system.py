@@ -279,7 +279,7 @@ def cut(folder: Path) -> None:
         (content_of("config.json", b"\xff\xfe"), "config.json", "is not JSON"),
         (content_of("config.json", b"[]"), "config.json", "lacks format, sha256, method"),
         (rewrite(method=None, n_way=None), "config.json", "lacks method, n_way. Is this a folder that"),
-        (rewrite(format=2), "config.json", "has format 2, this version of awatt"),
+        (rewrite(format=3), "config.json", "has format 3, this version of awatt"),
         (rewrite(format="1"), "config.json", "has format '1', this version of awatt"),
         (rewrite(method="proto-nope"), "config.json", "there is no method 'proto-nope'. Choose one of: matching,"),
         (rewrite(encoder="nope"), "config.json", "there is no encoder 'nope'. Choose one of: glove-cnn,"),

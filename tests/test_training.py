@@ -50,7 +50,9 @@ def configure(
     data: Path, threshold: str = "static", schedule: TrainingConfig = SHORT, seed: int = 5, method: str = "proto-awatt"
 ) -> RunConfig:
     names = {"method": method, "encoder": "glove-cnn", "threshold": threshold, "n_way": SHAPE.n_way}
-    settings = {"encoder": {"hidden": 8, "vectors": str(data / "glove.txt")}}
+    settings: dict[str, dict[str, Any]] = {"encoder": {"hidden": 8, "vectors": str(data / "glove.txt")}}
+    if method == "proto-awatt":
+        settings["model"] = {"form": "linear"}  # finds a class's own word, which is all that the toy data has
     return RunConfig(SystemConfig.from_mapping(names | {"settings": settings}), SHAPE, schedule, seed)
 
 

@@ -28,7 +28,7 @@ from awatt.models import MODELS, DistanceModel, FewShotModel
 from awatt.packed import Integers, Sentences
 from awatt.thresholds import THRESHOLDS, Scored, Threshold
 
-FORMAT = 1
+FORMAT = 2  # 1 had no form of Eq. 3, and another last convolution in Proto-HATT
 _CHUNK = 256  # sentences that are encoded at once outside training: their vectors stay in the cache
 
 

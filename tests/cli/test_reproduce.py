@@ -49,10 +49,10 @@ def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: P
         "reproduce", "table-full", "--dry-run", "--seeds", "5 10", "--settings", "5x5", "--out", tmp_path
     )
     assert code == 0
-    assert len(out.splitlines()) == 14
+    assert len(out.splitlines()) == 18
     assert all(line.endswith("min") for line in out.splitlines())
-    assert "0 of 14 runs are done" in err
-    assert "About 35 min with --jobs 1: 0 estimated from earlier runs, 14 guessed at 3 s" in err
+    assert "0 of 18 runs are done" in err
+    assert "About 45 min with --jobs 1: 0 estimated from earlier runs, 18 guessed at 3 s" in err
     assert not list(tmp_path.iterdir())
 
 
@@ -134,7 +134,7 @@ def test_several_items_share_a_grid_that_ends_with_tables_and_figures(
     arguments = ("--seeds", "5", "--data", tmp_path, "--out", tmp_path / "out")
     code, out, err = run("reproduce", "figure-repeats", "overview-single", *arguments)
     assert code == 0
-    assert "0 of 16 runs are done, 16 to go" in err
+    assert "0 of 18 runs are done, 18 to go" in err
     assert "FewAsp/5x5/proto-awatt+e_M-50-seed5" in err
     assert out.startswith("# Seven methods")
     assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {

@@ -180,6 +180,18 @@ def test_both_forms_of_equation_3_by_hand(form: str, expected: list[float]) -> N
     assert prototype.flatten().tolist() == pytest.approx(expected, abs=2e-6)
 
 
+@pytest.mark.parametrize(("form", "sees"), [("printed", False), ("linear", True)])
+def test_only_the_linear_form_attends_by_likeness_to_the_common_aspect(form: str, sees: bool) -> None:
+    """As printed, H W^i depends on H through H w and H b alone: words that agree in these get the same attention."""
+    model = make(ProtoAwattConfig(e_m=1, form=form), dim=3)
+    model.weight.data[:] = torch.tensor([[1.0], [0.0], [0.0]])
+    model.bias.data[:] = torch.tensor([0.5, 0.0, 0.0])
+    # The common aspect is along the second dimension, which w and b do not see.
+    one_class = torch.tensor([[1.0, 4.0, 0.0], [1.0, 0.0, 0.0]], dtype=torch.float64)[None, None]
+    prototype = summarise(model, Block(one_class, torch.ones(1, 1, 2, dtype=torch.bool)))
+    assert (prototype[0, 1].item() == pytest.approx(2.0)) != sees  # 2 is the plain mean of 4 and 0
+
+
 def test_query_attention_by_hand() -> None:
     model = make(ProtoAwattConfig(), dim=1)
     query, prototypes = sentences([[0.0, 3.0]]), torch.tensor([[1.0], [-2.0]], dtype=torch.float64)

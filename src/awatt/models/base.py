@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
+from awatt.models.losses import cross_entropy
 from awatt.models.ops import softmax
 
 
@@ -24,6 +25,10 @@ class FewShotModel(nn.Module, ABC):
     """Base of every method. ``config_type`` is a frozen dataclass with the method's settings."""
 
     config_type: ClassVar[type]
+    #: whether ``normalise`` shares one out over the classes
+    sums_to_one: ClassVar[bool] = True
+    #: whether the scores depend on the order of the classes
+    ordered: ClassVar[bool] = False
 
     def __init__(self, dim: int, config: Any) -> None:
         super().__init__()
@@ -38,8 +43,15 @@ class FewShotModel(nn.Module, ABC):
         """Higher is closer. query of shape (..., n_query) -> (..., n_query, n_way)"""
 
     def normalise(self, scores: Tensor) -> Tensor:
-        """The ranking of the classes that thresholds see: sums to one over the classes."""
+        """The ranking of the classes that thresholds see: sums to one over the classes, if ``sums_to_one``."""
         return softmax(scores)
+
+    def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """The loss of the method's own paper, where all are trained with Eq. 7 otherwise (``training.loss``).
+
+        scores and targets (..., n_query, n_way)
+        """
+        return cross_entropy(scores, targets)
 
 
 class DistanceModel(FewShotModel):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from awatt.encoders.base import Block, Encoded
 from awatt.errors import AwattError
 from awatt.models.base import DistanceModel
+from awatt.models.losses import squared_error
 from awatt.models.ops import masked_softmax
 
 FORMS = ("printed", "linear")
@@ -85,6 +86,9 @@ class ProtoAwatt(DistanceModel):
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
         return (summary[..., None, :, :] - self.represent(query, summary)) ** 2
+
+    def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return squared_error(self.normalise(scores), targets)
 
 
 def _attend(query: Block, prototypes: Tensor) -> Tensor:

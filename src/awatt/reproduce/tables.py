@@ -23,6 +23,12 @@ NOTES = (
     "† and ‡ mark what is above Prototypical Network and Proto-HATT with p < 0.05: two-sided paired t-test over the "
     "means of the seeds that both have, at least two; without them there is no mark.",
 )
+#: of tables with the baselines
+BASELINE_NOTE = (
+    "All methods share the encoder and are trained with Eq. 7's loss, but for relation: squared error of its sigmoid "
+    "scores against 0 and 1. matching is without full context embeddings. relation-softmax and graph-shared are "
+    "variants of our own, which the paper does not have."
+)
 
 #: encoder -> how it is called in Table 6; those with the paper's names are the paper's
 ENCODER_NAMES = {
@@ -46,7 +52,8 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
     found = rows(item.runs(choice or Choice()), results, every_encoder=name == "table-encoders")
     if found and name == "table-encoders":
         found += _quoted_encoders()
-    return Table(item.title, HEADER, tuple(found), NOTES)
+    notes = (*NOTES, BASELINE_NOTE) if any(run.method == "relation" for run in item.runs(Choice())) else NOTES
+    return Table(item.title, HEADER, tuple(found), notes)
 
 
 def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> list[tuple[str | Measured, ...]]:
@@ -100,7 +107,7 @@ def quote(run: Run) -> published.Quoted | None:
         return None
     if run.variant != "full":
         return published.ABLATIONS[run.variant][run.dataset] if (run.n_way, run.n_shot) == (10, 5) else None
-    return published.MAIN[run.dataset][run.method][run.n_way, run.n_shot]
+    return published.MAIN[run.dataset].get(run.method, {}).get((run.n_way, run.n_shot))
 
 
 def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
