@@ -82,7 +82,7 @@ class Convolution(nn.Module):
         query, examples = graphs
         size = examples.shape[-2]
         first, second = torch.triu_indices(size, size, 1, device=examples.device)
-        between = (examples[..., first, :] - examples[..., second, :]).abs()
+        between = (examples.index_select(-2, first) - examples.index_select(-2, second)).abs()
         inner, outer = self.edges(between, (query - examples).abs())
         weights = inner.new_full((*outer.shape[:-1], 1 + size, 1 + size), torch.finfo(inner.dtype).min)
         weights[..., 0, 1:] = weights[..., 1:, 0] = outer
