@@ -51,6 +51,10 @@ def reproduce(
     methods: Annotated[str, typer.Option(metavar="NAME ...", help="Only these methods or variants.")] = "",
     settings: Annotated[str, typer.Option(metavar="NxK ...", help="Only these settings, such as 5x5 10x5.")] = "",
     datasets: Annotated[str, typer.Option(metavar="NAME ...", help="Only these of an item's datasets.")] = "",
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FOLDER", help="Weights for table-encoders: bert=FOLDER, distilbert=FOLDER."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, one core each.")] = 1,
     engine: Engine = "local",
     address: Address = "local",
@@ -75,7 +79,8 @@ def reproduce(
     if _SHOWN.keys() & set(items):
         _show(items, results)
         return
-    choice = Choice(_seeds(seeds), _names(methods), _pairs(settings), _names(datasets))
+    folders = _folders(encoder or [], items)
+    choice = Choice(_seeds(seeds), _names(methods), _pairs(settings), _names(datasets), folders)
     runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
     overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
     if _run(runs, data, results, work, jobs, overrides, dry_run, address if check_engine(engine) else None):
@@ -176,6 +181,24 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _folders(given: list[str], items: list[str]) -> tuple[tuple[str, str], ...]:
+    from awatt.errors import AwattError
+    from awatt.reproduce.suites import TRANSFORMERS
+
+    if given and "table-encoders" not in items:
+        raise AwattError("--encoder is for table-encoders. Name that item, or leave the option out.")
+    folders = {}
+    for item in given:
+        name, equals, folder = item.partition("=")
+        if not equals or name not in TRANSFORMERS:
+            needed = " or ".join(f"{known}=FOLDER" for known in TRANSFORMERS)
+            raise AwattError(f"--encoder needs {needed}, found {item!r}.")
+        if not Path(folder).is_dir():
+            raise AwattError(f"--encoder {name}: {folder!r} is not a folder. It needs a Hugging Face model's files.")
+        folders[name] = str(Path(folder).resolve())
+    return tuple(folders.items())
 
 
 def _pairs(settings: str) -> tuple[tuple[int, int], ...]:

@@ -38,7 +38,7 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     start = time.perf_counter()
     settings = parse_overrides([*run.settings, *overrides])
     shape = EpisodeShape(run.n_way, run.n_shot)
-    names = {"method": run.method, "encoder": run.encoder, "threshold": run.threshold, "n_way": run.n_way}
+    names = {"method": run.method, "encoder": run.encoder_kind, "threshold": run.threshold, "n_way": run.n_way}
     system_config = SystemConfig.from_mapping({**names, "settings": settings})
     config = RunConfig(system_config, shape, build(TrainingConfig, settings.get("training", {}), "training"), run.seed)
     folder, dataset = work / run.name, data / run.dataset

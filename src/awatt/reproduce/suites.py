@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -46,6 +47,13 @@ ENCODERS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: the paper's transformers, for whoever has their weights: used directly as in the paper, and rescaled as ours are.
+#: As with ours, the last three layers are trained.
+TRANSFORMERS = ("bert", "distilbert")
+_TRANSFORMER_SETTINGS = (*ENCODERS["transformer"][:-1], "encoder.frozen_layers=-3")
+_FORMS: dict[str, tuple[str, ...]] = {"-direct": ("encoder.rescale=false",), "": ()}
+
+
 @dataclass(frozen=True)
 class Run:
     """One training and its test."""
@@ -59,6 +67,11 @@ class Run:
     threshold: str = "static"
     settings: tuple[str, ...] = ()
     variant: str = "full"
+
+    @property
+    def encoder_kind(self) -> str:
+        """The encoder's name in ``awatt encoders``: BERT and DistilBERT are transformers."""
+        return "transformer" if self.encoder.removesuffix("-direct") in TRANSFORMERS else self.encoder
 
     @property
     def name(self) -> str:
@@ -79,6 +92,8 @@ class Choice:
     methods: tuple[str, ...] = ()
     settings: tuple[tuple[int, int], ...] = ()
     datasets: tuple[str, ...] = ()
+    #: folders of BERT and DistilBERT, as pairs of name and folder
+    encoders: tuple[tuple[str, str], ...] = ()
 
 
 def main_table(dataset: str, choice: Choice) -> list[Run]:
@@ -127,12 +142,18 @@ def encoder_table(choice: Choice) -> list[Run]:
     made for small networks.
     """
     _chosen("datasets", choice.datasets, ("FewAsp",))
-    return [
-        _with_encoder(Run("FewAsp", 10, 5, method, seed, name), dynamic=name != "transformer")
-        for name in ENCODERS
+    settings = dict(ENCODERS)
+    for name, folder in choice.encoders:
+        for form, more in _FORMS.items():
+            # As TOML: a folder's name may hold what a plain string may not.
+            settings[name + form] = (f"encoder.name={json.dumps(folder)}", *_TRANSFORMER_SETTINGS, *more)
+    runs = [
+        Run("FewAsp", 10, 5, method, seed, name, settings=given)
+        for name, given in settings.items()
         for method in _chosen("methods", choice.methods, ("proto-hatt", "proto-awatt"))
         for seed in choice.seeds
     ]
+    return [_with_threshold(run, dynamic=run.encoder_kind != "transformer") for run in runs]
 
 
 def overview(choice: Choice) -> list[Run]:
@@ -143,16 +164,15 @@ def overview(choice: Choice) -> list[Run]:
     methods = tuple(name for name in names if name not in ENCODERS)
     runs = main_table(dataset, replace(choice, methods=methods, settings=setting)) if methods else []
     return runs + [
-        _with_encoder(Run(dataset, 5, 5, "proto-awatt", seed, name), dynamic=False)
+        _with_threshold(Run(dataset, 5, 5, "proto-awatt", seed, name, settings=ENCODERS[name]), dynamic=False)
         for name in names
         if name in ENCODERS
         for seed in choice.seeds
     ]
 
 
-def _with_encoder(run: Run, dynamic: bool) -> Run:
-    """With the settings of its encoder, and Proto-AWATT with its dynamic threshold or without."""
-    run = replace(run, settings=ENCODERS[run.encoder])
+def _with_threshold(run: Run, dynamic: bool) -> Run:
+    """Proto-AWATT with its dynamic threshold or without."""
     if run.method != "proto-awatt":
         return run
     return replace(run, threshold="policy") if dynamic else replace(run, variant="w/o DT")

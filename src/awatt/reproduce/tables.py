@@ -13,7 +13,7 @@ from awatt.reproduce import published
 from awatt.reproduce.formats import Measured, Table
 from awatt.reproduce.results import load_result, train_source
 from awatt.reproduce.statistics import statistics_table
-from awatt.reproduce.suites import TABLES, Choice, Run
+from awatt.reproduce.suites import TABLES, TRANSFORMERS, Choice, Run
 
 HEADER = ("setting", "method", "AUC", "quoted AUC", "Δ AUC", "F1", "quoted F1", "Δ F1", "seeds", "± over")
 NOTES = (
@@ -36,6 +36,10 @@ ENCODER_NAMES = {
     "glove-lstm": "GloVe + LSTM",
     "static": "potion-base-8M",
     "transformer": "all-MiniLM-L6-v2",
+    "bert-direct": "BERT",
+    "bert": "BERT, rescaled",
+    "distilbert-direct": "DistilBERT",
+    "distilbert": "DistilBERT, rescaled",
 }
 #: what is shown: key in a result, factor, digits
 _MEASURES = (("auc", 1, 4), ("macro_f1", 100, 2))
@@ -49,9 +53,12 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
     item = TABLES[name]
     if name == "table-statistics":
         return statistics_table(item.title, results)
-    found = rows(item.runs(choice or Choice()), results, every_encoder=name == "table-encoders")
+    choice = choice or Choice()
+    if name == "table-encoders" and not choice.encoders:  # where results are, no folder is needed
+        choice = replace(choice, encoders=tuple((encoder, "") for encoder in TRANSFORMERS))
+    found = rows(item.runs(choice), results, every_encoder=name == "table-encoders")
     if found and name == "table-encoders":
-        found += _quoted_encoders()
+        found += _quoted_encoders({str(row[1]) for row in found})
     notes = (*NOTES, BASELINE_NOTE) if any(run.method == "relation" for run in item.runs(Choice())) else NOTES
     return Table(item.title, HEADER, tuple(found), notes)
 
@@ -101,10 +108,9 @@ def mean_of(found: Results, measure: str, factor: float, digits: int) -> Measure
 
 def quote(run: Run) -> published.Quoted | None:
     """The paper's AUC and F1 for a run, if it has them."""
-    if (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) and run.encoder == "glove-lstm":
-        return published.ENCODERS[ENCODER_NAMES[run.encoder]][run.method]
     if run.encoder != "glove-cnn":
-        return None
+        named = published.ENCODERS.get(ENCODER_NAMES[run.encoder].removesuffix(", rescaled"))
+        return named[run.method] if named and (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) else None
     if run.variant != "full":
         return published.ABLATIONS[run.variant][run.dataset] if (run.n_way, run.n_shot) == (10, 5) else None
     return published.MAIN[run.dataset].get(run.method, {}).get((run.n_way, run.n_shot))
@@ -129,12 +135,13 @@ def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
     return marks
 
 
-def _quoted_encoders() -> list[tuple[str | Measured, ...]]:
-    """The rows of Table 6 whose encoders are not here: the paper's numbers alone."""
+def _quoted_encoders(shown: set[str]) -> list[tuple[str | Measured, ...]]:
+    """The rows of Table 6 that are not shown yet: the paper's numbers alone."""
     return [
         ("FewAsp 10-way 5-shot", f"{method} ({encoder})", "", f"{auc:.4f}", "", "", f"{f1:.2f}", "", "", "quoted only")
         for encoder, methods in published.ENCODERS.items()
-        if encoder not in ENCODER_NAMES.values()
+        if ENCODER_NAMES["glove-cnn"] != encoder != ENCODER_NAMES["glove-lstm"]
+        if not any(f"({encoder})" in row for row in shown)
         for method, (auc, f1) in methods.items()
     ]
 
