@@ -9,7 +9,7 @@ from torch import Tensor
 
 from awatt.encoders.base import Block
 from awatt.errors import AwattError
-from awatt.models.graph_network import Convolution, Edges, GraphNetwork, GraphNetworkConfig, Graphs
+from awatt.models.graph_network import Convolution, Edges, GraphNetwork, GraphNetworkConfig, Part
 
 SMALL = GraphNetworkConfig(n_features=3, edge=4, max_way=4)
 
@@ -30,7 +30,9 @@ def literal_weights(edges: Edges, nodes: Tensor) -> Tensor:
     for i in range(size):
         for j in range(size):
             if i != j:
-                found[i, j] = edges.layers((nodes[i] - nodes[j]).abs()[None])[0, 0]
+                # The paper's first layer maps all features at once.
+                first = torch.cat([layer.weight for layer in edges.first], -1)  # type: ignore[arg-type]
+                found[i, j] = edges.layers((first @ (nodes[i] - nodes[j]).abs())[None])[0, 0]
     return found.softmax(-1)
 
 
@@ -64,10 +66,10 @@ def test_scores_are_those_of_a_graph_for_each_query(n_way: int, n_shot: int) -> 
 
 def test_adjacency_by_hand() -> None:
     """With edges that weigh minus the difference: one query at 0, examples at 1 and 3."""
-    layer = Convolution(1, SMALL)
-    layer.edges.forward = lambda *pairs: [-pair.sum(-1) for pair in pairs]  # type: ignore[method-assign]
-    graphs = Graphs(torch.tensor([[[0.0]]]), torch.tensor([[[1.0], [3.0]]]))
-    found = layer.adjacency(graphs)[0]
+    layer = Convolution([1], SMALL)
+    layer.edges.forward = lambda *pairs: [-parts[0].sum(-1) for parts in pairs]  # type: ignore[method-assign]
+    graph = Part(torch.tensor([[[0.0]]]), torch.tensor([[[1.0], [3.0]]]))
+    found = layer.adjacency([graph])[0]
     # The query: e^-1 and e^-3, so 0.880797 and 0.119203; the example at 1: e^-1 and e^-2; that at 3: e^-3 and e^-2.
     expected = [[0, 0.880797, 0.119203], [0.731059, 0, 0.268941], [0.268941, 0.731059, 0]]
     torch.testing.assert_close(found, torch.tensor(expected), atol=1e-6, rtol=0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,62 +34,87 @@ class GraphNetworkConfig:
                 raise AwattError(f"model.{name} is {getattr(self, name)}, needs at least 1.")
 
 
-class Graphs(NamedTuple):
-    """For each query a graph of its own: its node, and those of the examples."""
+class Part(NamedTuple):
+    """Some features of all nodes. For each query there is a graph: its node, and those of the examples."""
 
     query: Tensor  # (..., n_query, 1, features)
-    examples: Tensor  # (..., n_query or 1, n_examples, features); 1 while they are the same in all graphs
+    examples: Tensor  # (..., n_query or 1, n_examples, features); 1 where they are the same in all graphs
+
+    def between_examples(self) -> Tensor:
+        """How the examples of each pair differ. (..., n_query or 1, n_pairs, features)"""
+        first, second = pairs(self.examples)
+        return (self.examples.index_select(-2, first) - self.examples.index_select(-2, second)).abs()
+
+    def from_query(self) -> Tensor:
+        """How the examples differ from the query. (..., n_query, n_examples, features)"""
+        return (self.query - self.examples).abs()
+
+
+def pairs(examples: Tensor) -> Tensor:
+    """The places of both nodes of each pair. (2, n_pairs)"""
+    size = examples.shape[-2]
+    return torch.triu_indices(size, size, 1, device=examples.device)
 
 
 class Edges(nn.Module):
     """How much two nodes have to tell each other, from how they differ (Eq. 4): the same from both sides."""
 
-    def __init__(self, n_features: int, hidden: int) -> None:
+    def __init__(self, sizes: Sequence[int], hidden: int) -> None:
         super().__init__()
-        layers: list[nn.Module] = []
-        for size, following in pairwise((n_features, 2 * hidden, 2 * hidden, hidden, hidden)):
+        # A linear layer on parts side by side is the sum of one on each, which what all graphs share meets once.
+        self.first = nn.ModuleList(nn.Linear(size, 2 * hidden, bias=False) for size in sizes)
+        layers: list[nn.Module] = [nn.BatchNorm1d(2 * hidden), nn.LeakyReLU()]
+        for size, following in pairwise((2 * hidden, 2 * hidden, hidden, hidden)):
             layers += [nn.Linear(size, following, bias=False), nn.BatchNorm1d(following), nn.LeakyReLU()]
         self.layers = nn.Sequential(*layers, nn.Linear(hidden, 1, bias=False))
 
-    def forward(self, *pairs: Tensor) -> list[Tensor]:
-        """Weights before their softmax. Differences (..., features) -> (...), all in one batch of the batch norm."""
-        weights = self.layers(torch.cat([pair.flatten(0, -2) for pair in pairs]))[:, 0]
-        parts = weights.split([pair[..., 0].numel() for pair in pairs])
-        return [part.view(pair.shape[:-1]) for part, pair in zip(parts, pairs, strict=True)]
+    def forward(self, *differences: list[Tensor]) -> list[Tensor]:
+        """Weights before their softmax. Parts (..., features) -> (...), all in one batch of the batch norm."""
+        mapped = [
+            reduce(torch.add, (layer(part) for layer, part in zip(self.first, parts, strict=True)))
+            for parts in differences
+        ]
+        weights = self.layers(torch.cat([one.flatten(0, -2) for one in mapped]))[:, 0]
+        parts = weights.split([one[..., 0].numel() for one in mapped])
+        return [part.view(one.shape[:-1]) for part, one in zip(parts, mapped, strict=True)]
 
 
 class Convolution(nn.Module):
-    """A layer: what a node is and the mean of what the others are; the result is put beside what it was (Eq. 2)."""
+    """A layer: from what a node is and the mean of what the others are, more features of the node (Eq. 2)."""
 
-    def __init__(self, n_in: int, config: GraphNetworkConfig) -> None:
+    def __init__(self, sizes: Sequence[int], config: GraphNetworkConfig) -> None:
         super().__init__()
-        self.edges = Edges(n_in, config.edge)
-        self.map = nn.Linear(2 * n_in, config.n_features, bias=False)
+        self.edges = Edges(sizes, config.edge)
+        self.map = nn.Linear(2 * sum(sizes), config.n_features, bias=False)
         self.norm = nn.BatchNorm1d(config.n_features)
 
-    def forward(self, graphs: Graphs) -> Graphs:
-        query, examples = graphs
+    def forward(self, graphs: list[Part]) -> Part:
         weights = self.adjacency(graphs)  # (..., n_query, 1 + n_examples, 1 + n_examples)
-        nodes = torch.cat([query, examples.expand(*query.shape[:-2], -1, -1)], -2)
+        nodes = joined(graphs)
         found = self.map(torch.cat([nodes, weights @ nodes], -1))
-        found = self.norm(found.flatten(0, -2)).view(found.shape)
-        nodes = torch.cat([nodes, F.leaky_relu(found)], -1)
-        return Graphs(nodes[..., :1, :], nodes[..., 1:, :])
+        found = F.leaky_relu(self.norm(found.flatten(0, -2)).view(found.shape))
+        return Part(found[..., :1, :], found[..., 1:, :])
 
-    def adjacency(self, graphs: Graphs) -> Tensor:
+    def adjacency(self, graphs: list[Part]) -> Tensor:
         """Softmax over each node's neighbours; no node tells itself anything.
 
         An edge is weighed once for both of its nodes, and once for all graphs while the examples are the same there.
         """
-        query, examples = graphs
-        size = examples.shape[-2]
-        first, second = torch.triu_indices(size, size, 1, device=examples.device)
-        between = (examples.index_select(-2, first) - examples.index_select(-2, second)).abs()
-        inner, outer = self.edges(between, (query - examples).abs())
-        weights = inner.new_full((*outer.shape[:-1], 1 + size, 1 + size), torch.finfo(inner.dtype).min)
+        inner, outer = self.edges([part.between_examples() for part in graphs], [part.from_query() for part in graphs])
+        size = 1 + outer.shape[-1]
+        weights = inner.new_full((*outer.shape[:-1], size, size), torch.finfo(inner.dtype).min)
         weights[..., 0, 1:] = weights[..., 1:, 0] = outer
-        weights[..., 1 + first, 1 + second] = weights[..., 1 + second, 1 + first] = inner
+        first, second = 1 + pairs(graphs[0].examples)
+        weights[..., first, second] = weights[..., second, first] = inner
         return weights.softmax(-1)
+
+
+def joined(graphs: list[Part]) -> Tensor:
+    """All features of all nodes, the query's first. (..., n_query, 1 + n_examples, features)"""
+    queries = torch.cat([part.query for part in graphs], -1)
+    lead = queries.shape[:-2]
+    examples = torch.cat([part.examples.expand(*lead, -1, -1) for part in graphs], -1)
+    return torch.cat([queries, examples], -2)
 
 
 class GraphNetwork(FewShotModel):
@@ -104,10 +131,10 @@ class GraphNetwork(FewShotModel):
 
     def __init__(self, dim: int, config: GraphNetworkConfig) -> None:
         super().__init__(dim, config)
-        sizes = [dim + config.max_way + layer * config.n_features for layer in range(3)]
-        self.convolutions = nn.ModuleList(Convolution(size, config) for size in sizes[:2])
-        self.last_edges = Edges(sizes[2], config.edge)
-        self.readout = nn.Linear(2 * sizes[2], config.max_way)
+        sizes = [dim + config.max_way, config.n_features, config.n_features]
+        self.convolutions = nn.ModuleList(Convolution(sizes[:layer], config) for layer in (1, 2))
+        self.last_edges = Edges(sizes, config.edge)
+        self.readout = nn.Linear(2 * sum(sizes), config.max_way)
 
     def summarise(self, support: Encoded) -> Tensor:
         """Every example as a vector. (..., n_way, n_shot, dim)"""
@@ -120,20 +147,21 @@ class GraphNetwork(FewShotModel):
         return sentence_vectors(support)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        graphs = self.nodes(sentence_vectors(query), summary)
+        graphs = [self.nodes(sentence_vectors(query), summary)]
         for convolution in self.convolutions:
-            graphs = convolution(graphs)
+            graphs.append(convolution(graphs))
         # Of the last layer only what the query gets is wanted.
-        asking, examples = graphs
-        (weights,) = self.last_edges((asking - examples).abs())  # (..., n_query, n_examples)
+        (weights,) = self.last_edges([part.from_query() for part in graphs])  # (..., n_query, n_examples)
+        nodes = joined(graphs)
+        asking, examples = nodes[..., :1, :], nodes[..., 1:, :]
         heard = weights[..., None, :].softmax(-1) @ examples
         return self.readout(torch.cat([asking, heard], -1))[..., 0, : summary.shape[-3]]
 
-    def nodes(self, queries: Tensor, support: Tensor) -> Graphs:
+    def nodes(self, queries: Tensor, support: Tensor) -> Part:
         """Vectors and labels side by side. queries (..., n_query, dim), support (..., n_way, n_shot, dim)"""
         n_way, n_shot = support.shape[-3:-1]
         labels = torch.eye(n_way, self.config.max_way, dtype=support.dtype, device=support.device)
         examples, known = support.flatten(-3, -2), labels.repeat_interleave(n_shot, 0)
         asking = torch.cat([queries, labels.mean(0).expand(*queries.shape[:-1], -1)], -1)
         examples = torch.cat([examples, known.expand(*examples.shape[:-1], -1)], -1)
-        return Graphs(asking[..., None, :], examples[..., None, :, :])
+        return Part(asking[..., None, :], examples[..., None, :, :])
