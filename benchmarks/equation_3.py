@@ -138,6 +138,29 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
             yield f"| {choice.form} | {choice.e_m} | {choice.episodes_a_step} | {' | '.join(cells)} | {each} |"
 
 
+def effects(results: list[dict[str, Any]]) -> Iterator[str]:
+    """What one choice does while the others and the seed stay: mean paired difference and its standard error."""
+    yield "\n| | runs | patience 3: AUC, F1 | patience 8: AUC, F1 |"
+    yield "|---|---|---|---|"
+    known = {(r["setting"], r["seed"], r["form"], r["e_m"], r["episodes_a_step"]): r["curve"] for r in results}
+    changes: list[tuple[int, Any, Any]] = [(2, "printed", "linear"), (4, 1, 2)]
+    changes += [(3, e_m, 10) for e_m in (1, 2, 4)]
+    for place, new, old in changes:
+        runs = [key for key in known if key[place] == new and (*key[:place], old, *key[place + 1 :]) in known]
+        cells = []
+        for patience in (3, 8):
+            for measure, digits in ((0, 4), (1, 2)):
+                gains = []
+                for key in runs:
+                    curves = (known[key], known[*key[:place], old, *key[place + 1 :]])
+                    after, before = (curve[kept(curve, patience)][measure] for curve in curves)
+                    gains.append(after - before)
+                error = statistics.stdev(gains) / len(gains) ** 0.5 if len(gains) > 1 else float("nan")
+                cells.append(f"{statistics.fmean(gains):+.{digits}f} ± {error:.{digits}f}" if gains else "")
+        name = ("setting", "seed", "form", "e_M", "episodes per step")[place]
+        yield f"| {name} {new} instead of {old} | {len(runs)} | {cells[0]}, {cells[1]} | {cells[2]}, {cells[3]} |"
+
+
 def main() -> None:
     """Run the grid, or print its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -146,8 +169,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT / "runs/equation-3", help="where unfinished runs are kept")
     options = parser.parse_args()
     if options.what == "table":
-        files = sorted(RESULTS.glob("*/*.json"))
-        print("\n".join(table([json.loads(file.read_text("utf-8")) for file in files])))
+        results = [json.loads(file.read_text("utf-8")) for file in sorted(RESULTS.glob("*/*.json"))]
+        print("\n".join([*table(results), *effects(results)]))
         return
     for run in grid():
         if not run.file.exists():
