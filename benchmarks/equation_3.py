@@ -159,6 +159,16 @@ def effects(results: list[dict[str, Any]]) -> Iterator[str]:
                 cells.append(f"{statistics.fmean(gains):+.{digits}f} ± {error:.{digits}f}" if gains else "")
         name = ("setting", "seed", "form", "e_M", "episodes per step")[place]
         yield f"| {name} {new} instead of {old} | {len(runs)} | {cells[0]}, {cells[1]} | {cells[2]}, {cells[3]} |"
+    for patience, measure in ((5, 0), (8, 0), (8, 1)):
+        after, before = (
+            [curve[kept(curve, *rule)] for curve in known.values()] for rule in ((patience, measure), (3, 0))
+        )
+        auc, f1 = (
+            statistics.fmean(new[place] - old[place] for new, old in zip(after, before, strict=True))
+            for place in (0, 1)
+        )
+        by = " and choice by macro-F1" if measure else ""
+        yield f"| patience {patience}{by} instead of 3 | {len(known)} | {auc:+.4f}, {f1:+.2f} | |"
 
 
 def main() -> None:
