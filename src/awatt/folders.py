@@ -74,7 +74,7 @@ class Folder:
         inner = self.setting("model", dict)
         if inner.get("kind") not in (RUN, ASPECT_MODEL):
             raise self.error(f"has a model of kind {inner.get('kind')!r}")
-        return Folder(self.path, inner["kind"], inner, self.digests)
+        return Folder(self.path, inner["kind"], {"format": self.config["format"], **inner}, self.digests)
 
 
 def open_folder(path: Path, *wanted: str) -> Folder:
@@ -141,7 +141,7 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
     if "detector" in content:
         saved = content["detector"] if isinstance(content["detector"], dict) else {}
         inner = {name: value for name, value in content.items() if name != "detector"}
-        return {**saved, "kind": DETECTOR, "model": {**inner, "kind": ASPECT_MODEL}}
+        return {**saved, "format": 1, "kind": DETECTOR, "model": {**inner, "kind": ASPECT_MODEL}}
     kind = RUN if "method" in content else ASPECT_MODEL
     return {**content, "kind": kind, "sha256": {WEIGHTS: content.get("sha256")}}
 

@@ -189,3 +189,10 @@ def test_weighted_sums_against_a_loop() -> None:
     np.testing.assert_allclose(
         weighted_sums(torch.from_numpy(weights), torch.from_numpy(vectors), lengths).numpy(), expected, atol=1e-12
     )
+
+
+def test_aspects_with_the_same_examples_have_no_lead_over_each_other() -> None:
+    values = np.array([[0.5, 0.5], [0.2, 0.7]])
+    np.testing.assert_allclose(module._lead(values), [[0, 0], [-0.5, 0.5]])
+    np.testing.assert_allclose(module._lead(np.array([[0.5, 0.5, 0.1]])), [[0, 0, -0.4]])
+    np.testing.assert_allclose(module._lead(torch.from_numpy(values)).numpy(), [[0, 0], [-0.5, 0.5]])

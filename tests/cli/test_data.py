@@ -110,6 +110,16 @@ def test_stats_are_a_table_without_json(run: Run, dataset: Path) -> None:
     assert "0.00%" in out
 
 
+def test_stats_say_what_the_build_knows_of_some_splits(run: Run, dataset: Path, write_json: WriteJson) -> None:
+    write_json(dataset / "val.json", json.loads((dataset / "test.json").read_text()))
+    write_json(dataset / "provenance.json", {"splits": {"val": {"single_aspect_share": 0.362}}})
+    code, out, _ = run("data", "stats", dataset, *SMALL)
+    (line,) = (line for line in out.splitlines() if "single aspect share" in line)
+    assert code == 0
+    assert "36.20%" in line
+    assert "unknown" in line
+
+
 def test_stats_of_the_installed_command(run_script: Run, dataset: Path) -> None:
     code, out, err = run_script("data", "stats", dataset, "--json", *SMALL)
     assert (code, err) == (0, "")

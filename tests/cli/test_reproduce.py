@@ -133,7 +133,7 @@ def test_several_items_share_a_grid_that_ends_with_tables_and_figures(
     arguments = ("--seeds", "5", "--data", tmp_path, "--out", tmp_path / "out")
     code, out, err = run("reproduce", "figure-repeats", "overview-single", *arguments)
     assert code == 0
-    assert "0 of 16 runs are done, 16 to go" in err
+    assert "0 of 18 runs are done, 18 to go" in err
     assert "FewAsp/5x5/proto-awatt+e_M-50-seed5" in err
     assert out.startswith("# Seven methods")
     assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {

@@ -22,7 +22,7 @@ from awatt.research.system import System
 torch.set_num_threads(1)
 
 Run = Callable[..., Any]
-METHODS = "matching, prototypical, relation, graph, imp, proto-hatt, proto-awatt"
+METHODS = "matching, prototypical, relation, graph, imp, proto-hatt, proto-awatt, relation-softmax, graph-shared"
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,7 @@ def test_the_defaults_are_the_papers_method(data: Path, trained: Path) -> None:
     assert found["seed"] == 5
     assert found["settings"]["model"] == {
         "e_m": 10,
+        "form": "printed",
         "support_attention": True,
         "attention_matrix": True,
         "query_attention": True,
@@ -100,7 +101,7 @@ def test_the_defaults_are_the_papers_method(data: Path, trained: Path) -> None:
             ["--threshold", "0.3"],
             "there is no threshold '0.3'. Choose one of: static, policy, kernel-regression, mean-",
         ),
-        (["--set", "model.em=3"], "there is no setting 'model.em'. Valid here: model.e_m, model.support_attention,"),
+        (["--set", "model.em=3"], "there is no setting 'model.em'. Valid here: model.e_m, model.form, model.support_"),
         (["--set", "modle.e_m=3"], "there is no section 'modle' for --set. Valid: encoder, episode, model, threshold"),
         (["--set", "e_m=3"], "--set needs section.field=value, for example model.e_m=10; found 'e_m=3'."),
         (["--set", "model.e_m"], "--set needs section.field=value"),

@@ -79,6 +79,18 @@ def test_stats_cover_the_splits_that_are_there(tmp_path: Path, write_json: Write
     assert found["provenance"] == {"splits": {"val": {"source": "official"}}}
 
 
+def test_shares_that_only_the_build_knows_come_from_its_provenance(tmp_path: Path, write_json: WriteJson) -> None:
+    for split in ("val", "test"):
+        write_json(tmp_path / f"{split}.json", rows_of(soup=4, bed=5))
+    known = {"single_aspect_share": 0.36, "in_single_file_share": None}
+    write_json(tmp_path / "provenance.json", {"splits": {"val": {"source": "official"} | known}})
+    splits = dataset_stats(tmp_path, 10, EpisodeShape(2, 2, 2), 5)["splits"]
+    assert isinstance(splits, dict)
+    assert splits["val"]["single_aspect_share"] == 0.36
+    assert "in_single_file_share" not in splits["val"]
+    assert "single_aspect_share" not in splits["test"]
+
+
 def test_a_dataset_without_provenance_says_so(tmp_path: Path, write_json: WriteJson) -> None:
     write_json(tmp_path / "test.json", rows_of(soup=4, bed=5))
     assert dataset_stats(tmp_path, 10, EpisodeShape(2, 2, 2), 5)["provenance"] is None

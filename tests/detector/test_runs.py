@@ -89,6 +89,17 @@ def test_any_number_of_aspects_and_examples(make_run: MakeRun, corpus: Corpus, t
     assert len(detector.suggest(texts[40:50], 3)) == 3
 
 
+def test_a_method_that_cannot_serve_so_many_aspects_names_one_that_can(
+    make_run: MakeRun, corpus: Corpus, tmp_path: Path
+) -> None:
+    folder = make_run(tmp_path / "run", "graph")
+    examples = {f"aspect {number}": [corpus.sentences[number]] for number in range(11)}
+    with pytest.raises(
+        AwattError, match="labels in 10 places, found 11 aspects.* or use graph-shared, which takes any"
+    ):
+        AspectDetector.from_examples(examples, model=folder)
+
+
 @pytest.mark.parametrize("method", MODELS)
 def test_words_come_from_the_methods_own_attention(
     make_run: MakeRun, corpus: Corpus, tmp_path: Path, method: str

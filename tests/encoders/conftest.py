@@ -39,7 +39,7 @@ def wordpiece() -> Tokenizer:
     return tokenizer
 
 
-def make_transformer(folder: Path, kind: str) -> Path:
+def make_transformer(folder: Path, kind: str, positions: int = 32) -> Path:
     """A Hugging Face folder with random weights."""
     import transformers
 
@@ -47,7 +47,7 @@ def make_transformer(folder: Path, kind: str) -> Path:
     sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}
     if kind == "distilbert":
         sizes = {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24}
-    positions = 34 if kind == "mpnet" else 32  # MPNet counts them from 2
+    length, positions = positions, positions + 2 * (kind == "mpnet")  # MPNet counts them from 2
     config = transformers.AutoConfig.for_model(
         kind,
         vocab_size=len(PIECES),
@@ -58,7 +58,7 @@ def make_transformer(folder: Path, kind: str) -> Path:
     )
     transformers.AutoModel.from_config(config).save_pretrained(folder)
     names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=wordpiece(), model_max_length=32, **names)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=wordpiece(), model_max_length=length, **names)
     fast.save_pretrained(folder)
     return folder
 

@@ -104,10 +104,32 @@ def test_frozen_layers_have_no_gradient(tiny: Callable[..., TransformerEncoder],
         assert len(trained) == len(list(encoder.parameters())), "every parameter takes part"
 
 
-@pytest.mark.parametrize("count", [-1, 5])
-def test_too_many_frozen_layers(tiny: Callable[..., TransformerEncoder], count: int) -> None:
-    with pytest.raises(AwattError, match=f"encoder.frozen_layers is {count}, but the model has the embeddings and 3"):
-        tiny("distilbert", frozen_layers=count)
+def test_too_many_frozen_layers(tiny: Callable[..., TransformerEncoder]) -> None:
+    with pytest.raises(AwattError, match=r"encoder\.frozen_layers is 5, but the model has the embeddings and 3"):
+        tiny("distilbert", frozen_layers=5)
+
+
+@pytest.mark.parametrize(("negative", "same"), [(-1, 3), (-3, 1), (-4, 0), (-9, 0)])
+def test_a_negative_number_of_frozen_layers_leaves_the_last_ones_to_be_trained(
+    tiny: Callable[..., TransformerEncoder], negative: int, same: int
+) -> None:
+    found, wanted = (
+        {name for name, value in tiny("bert", frozen_layers=count).named_parameters() if value.requires_grad}
+        for count in (negative, same)
+    )
+    assert found == wanted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_used_directly_it_gives_what_the_model_gives(
+    tiny: Callable[..., TransformerEncoder], folders: dict[str, Path], kind: str
+) -> None:
+    encoder = tiny(kind, rescale=False)
+    model, tokenizer = load_pretrained(str(folders[kind]))
+    text = "The room was unclean ."
+    ids = tokenizer(text, return_tensors="pt", padding=False)["input_ids"]
+    wanted = model.eval()(input_ids=ids).last_hidden_state[0, 1:-1]
+    torch.testing.assert_close(encoder(encoder.tokenize([text])), wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)

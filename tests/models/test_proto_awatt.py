@@ -19,6 +19,7 @@ torch.set_num_threads(1)
 
 ABLATIONS = {
     "whole": ProtoAwattConfig(e_m=3),
+    "whole, linear": ProtoAwattConfig(e_m=3, form="linear"),
     "w/o SA": ProtoAwattConfig(support_attention=False),
     "w/o W^i": ProtoAwattConfig(attention_matrix=False),
     "w/o QA": ProtoAwattConfig(e_m=3, query_attention=False),
@@ -65,6 +66,18 @@ def words(sentences: Block, *place: int) -> Tensor:
 # ---- the paper, read literally: one class, one sentence, one word at a time
 
 
+def literal_matrix(model: ProtoAwatt, v: Tensor) -> Tensor:
+    """Eq. 3: W^i. (dim, dim)"""
+    weight, bias, e_m = model.weight.data, model.bias.data, model.config.e_m
+    if model.config.form == "printed":
+        repeated = torch.stack([v] * e_m)  # v repeated e_M times, (e_M, d)
+        return weight @ repeated + bias[:, None]
+    layer = nn.Linear(e_m, len(v)).double()
+    layer.load_state_dict({"weight": weight, "bias": bias})
+    found: Tensor = layer(torch.stack([v] * e_m, dim=1))  # (d, e_M) -> (d, d)
+    return found.detach()
+
+
 def literal_prototype(model: ProtoAwatt, instances: list[Tensor]) -> Tensor:
     """Eq. 2 to 5 for one class, with the whole d x d attention matrix."""
     config = model.config
@@ -78,14 +91,7 @@ def literal_prototype(model: ProtoAwatt, instances: list[Tensor]) -> Tensor:
             continue
         matrix = torch.eye(dim, dtype=torch.float64)
         if config.attention_matrix:
-            layer = nn.Linear(config.e_m, dim).double()
-            layer.load_state_dict({"weight": model.weight.data, "bias": model.bias.data})
-            repeated = torch.stack([v] * config.e_m, dim=1)  # v repeated e_M times, (d, e_M)
-            matrix = layer(repeated).detach()  # Eq. 3
-            for c in range(dim):
-                for a in range(dim):
-                    by_sum = v[c] * sum(model.weight[a, m] for m in range(config.e_m)) + model.bias[a]
-                    assert matrix[c, a].item() == pytest.approx(by_sum.item(), abs=1e-12)
+            matrix = literal_matrix(model, v)
         attention = [float(v @ torch.tanh(word @ matrix)) for word in instance]  # Eq. 4
         total = sum(math.exp(value) for value in attention)
         denoised.append(sum(math.exp(value) / total * word for value, word in zip(attention, instance, strict=True)))
@@ -152,6 +158,40 @@ def test_support_attention_by_hand() -> None:
     assert prototype.item() == pytest.approx(1.080709, abs=2e-6)
 
 
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        # v = (0.5, 1), w = (0.4, 0.6).
+        # W^i = [[0.4 * 0.5 + 0.1, 0.4 * 1 + 0.1], [0.6 * 0.5 - 0.2, 0.6 * 1 - 0.2]] = [[0.3, 0.5], [0.1, 0.4]]
+        # v tanh(0.3, 0.5) = 0.607773, v tanh(0.2, 0.8) = 0.762724; beta = 0.461340, 0.538660
+        ("printed", [0.461340, 1.077321]),
+        # W^i = [[0.5 * 0.4 + 0.1, 0.5 * 0.6 - 0.2], [1 * 0.4 + 0.1, 1 * 0.6 - 0.2]] = [[0.3, 0.1], [0.5, 0.4]]
+        # v tanh(0.3, 0.1) = 0.245324, v tanh(1, 0.8) = 1.044834; beta = 0.310130, 0.689870
+        ("linear", [0.310130, 1.379739]),
+    ],
+)
+def test_both_forms_of_equation_3_by_hand(form: str, expected: list[float]) -> None:
+    model = make(ProtoAwattConfig(e_m=2, form=form), dim=2)
+    model.weight.data[:] = torch.tensor([[0.1, 0.3], [0.1, 0.5]])
+    model.bias.data[:] = torch.tensor([0.1, -0.2])
+    # One class with one sentence of two words, (1, 0) and (0, 2).
+    words_of_class = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)[None, None]
+    prototype = summarise(model, Block(words_of_class, torch.ones(1, 1, 2, dtype=torch.bool)))
+    assert prototype.flatten().tolist() == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize(("form", "sees"), [("printed", False), ("linear", True)])
+def test_only_the_linear_form_attends_by_likeness_to_the_common_aspect(form: str, sees: bool) -> None:
+    """As printed, H W^i depends on H through H w and H b alone: words that agree in these get the same attention."""
+    model = make(ProtoAwattConfig(e_m=1, form=form), dim=3)
+    model.weight.data[:] = torch.tensor([[1.0], [0.0], [0.0]])
+    model.bias.data[:] = torch.tensor([0.5, 0.0, 0.0])
+    # The common aspect is along the second dimension, which w and b do not see.
+    one_class = torch.tensor([[1.0, 4.0, 0.0], [1.0, 0.0, 0.0]], dtype=torch.float64)[None, None]
+    prototype = summarise(model, Block(one_class, torch.ones(1, 1, 2, dtype=torch.bool)))
+    assert (prototype[0, 1].item() == pytest.approx(2.0)) != sees  # 2 is the plain mean of 4 and 0
+
+
 def test_query_attention_by_hand() -> None:
     model = make(ProtoAwattConfig(), dim=1)
     query, prototypes = sentences([[0.0, 3.0]]), torch.tensor([[1.0], [-2.0]], dtype=torch.float64)
@@ -195,6 +235,7 @@ def test_the_loss_by_hand(targets: list[list[bool]], expected: float) -> None:
     ("name", "wanted"),
     [
         ("whole", {"weight", "bias"}),
+        ("whole, linear", {"weight", "bias"}),
         ("w/o SA", set()),
         ("w/o W^i", set()),
         ("w/o QA", {"weight", "bias"}),
@@ -238,6 +279,11 @@ def test_parameters_begin_as_the_appendix_says() -> None:
 def test_e_m_must_be_at_least_one() -> None:
     with pytest.raises(AwattError, match=r"model\.e_m is 0, needs at least 1"):
         ProtoAwattConfig(e_m=0)
+
+
+def test_an_unknown_form_of_equation_3_is_refused() -> None:
+    with pytest.raises(AwattError, match=r"model\.form is 'other', needs one of: printed, linear"):
+        ProtoAwattConfig(form="other")
 
 
 # ---- shapes, padding, batches

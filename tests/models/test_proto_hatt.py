@@ -33,3 +33,27 @@ def test_feature_attention_is_close_to_one_at_the_start(model: ProtoHatt, n_shot
     assert weights.shape == (3, 2)
     assert (weights > 0.5).all()
     assert (weights < 1.5).all()
+
+
+def test_the_convolutions_span_all_examples() -> None:
+    """With kernel = K the last one makes one vector of K."""
+    model = ProtoHatt(1, ProtoHatt.config_type(kernel=2)).eval()
+    images: list[torch.Size] = []
+    for layer in model.importance:
+        if isinstance(layer, nn.Conv2d):
+            layer.register_forward_hook(lambda layer, given, found: images.append(found.shape))
+    model.feature_attention(torch.randn(1, 2, 1))
+    assert images == [(1, 32, 2, 1), (1, 64, 2, 1), (1, 1, 1, 1)]
+    # All weights 0 but the last bias (1) and one path: 0.5 a + 0.5 b of the last layer's first channel.
+    for value in model.parameters():
+        nn.init.zeros_(value)
+    first, second, last = (layer for layer in model.importance if isinstance(layer, nn.Conv2d))
+    # Padded at the end, a kernel of 2 looks at an example and the next one; here at the example alone.
+    first.weight.data[0, 0, 0] = second.weight.data[0, 0, 0] = 1.0
+    last.weight.data[0, 0, :, 0] = 0.5
+    last.bias.data[:] = 1.0  # type: ignore[union-attr]
+    # 0.5 * 2 + 0.5 * 4 + 1; negative numbers would be cut off on the way
+    assert model.feature_attention(torch.tensor([[[2.0], [4.0]]])).item() == 4.0
+    # A single example is padded with zero: 0.5 * 2 + 1. Of three, the mean of 0.5 * (2 + 4) + 1 and 0.5 * (4 + 6) + 1.
+    assert model.feature_attention(torch.tensor([[[2.0]]])).item() == 2.0
+    assert model.feature_attention(torch.tensor([[[2.0], [4.0], [6.0]]])).item() == 5.0

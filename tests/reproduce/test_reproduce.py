@@ -18,18 +18,29 @@ from awatt.errors import AwattError
 from awatt.reproduce.published import ABLATIONS, ENCODERS, MAIN, STATISTICS
 from awatt.reproduce.results import missing, result_path
 from awatt.reproduce.runner import run_all, run_one
-from awatt.reproduce.suites import ITEMS, SEEDS, VARIANTS, Choice, Run, figures_of
+from awatt.reproduce.suites import ITEMS, OURS, SEEDS, VARIANTS, Choice, Run, figures_of
 
 
 def test_the_main_tables_are_seven_methods_and_two_rows_of_our_own_in_four_settings() -> None:
     runs = [
         run for item in ("table-single", "table-multi", "table-full") for run in ITEMS[item].runs(Choice(seeds=(5,)))
     ]
-    assert len(runs) == len({run.name for run in runs}) == 84 + 24
+    assert len(runs) == len({run.name for run in runs}) == 84 + 24 + 24
     assert sum(run.method == "bundled" for run in runs) == 12
     assert sum(run.encoder == "static" for run in runs) == 12
+    assert sum(run.method in OURS for run in runs) == 24
     assert {run.threshold for run in runs if run.method == "proto-awatt"} == {"policy"}
     assert {run.threshold for run in runs if run.method != "proto-awatt"} == {"static"}
+
+
+def test_a_baseline_is_run_as_in_its_paper() -> None:
+    runs = ITEMS["table-full"].runs(Choice(seeds=(5,)))
+    settings = {(run.method, run.n_shot): run.settings for run in runs if run.settings}
+    assert settings == {
+        ("relation", 5): ("training.loss=own",),
+        ("relation", 10): ("training.loss=own",),
+        ("proto-hatt", 10): ("model.kernel=10",),
+    }
 
 
 def test_every_number_of_the_paper_is_quoted() -> None:

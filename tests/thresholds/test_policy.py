@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from awatt.errors import AwattError
+from awatt.metrics import macro_f1
 from awatt.thresholds.base import Scored
-from awatt.thresholds.policy import Policy, PolicyConfig, beta_mode, instance_f1
+from awatt.thresholds.policy import Policy, PolicyConfig, beta_mode, instance_f1, macro_f1_gain
 
 Make = Callable[..., Scored]
 TINY = 2.0**-22
@@ -189,6 +190,52 @@ def test_the_reward_moves_the_policy_alone(make_scored: Make) -> None:
     assert all(value.grad is not None and value.grad.abs().sum() > 0 for value in policy.parameters())
 
 
+def test_a_share_of_the_gradient_goes_on_to_the_network(make_scored: Make) -> None:
+    gradients = []
+    for share in (0.25, 1.0):
+        torch.manual_seed(0)
+        differences = torch.rand(1, 8, 3, 2, requires_grad=True)
+        ranking = torch.rand(1, 8, 3).softmax(-1)
+        scored = make_scored(ranking, torch.eye(3)[torch.arange(8) % 3], differences=differences)
+        Policy(PolicyConfig(network_share=share), 3, 2).loss(scored).backward()
+        assert differences.grad is not None
+        gradients.append(differences.grad)
+    assert gradients[1].abs().sum() > 0
+    torch.testing.assert_close(gradients[0], 0.25 * gradients[1])
+
+
+def test_the_gain_of_an_episode_by_hand() -> None:
+    targets = torch.tensor([[1, 0], [0, 1]]).bool()
+    usual = torch.tensor([[1, 1], [0, 1]]).bool()
+    sampled = torch.tensor([[1, 0], [0, 0]]).bool()
+    # As usual: F1 of the first aspect 2 * 1 / (1 + 1) = 1, of the second 2 * 1 / (2 + 1) = 2/3; mean 5/6.
+    # The first query with its sample: 1 and 2 * 1 / (1 + 1) = 1. The second with its own: 1 and 2 * 0 / (1 + 1) = 0.
+    found = macro_f1_gain(sampled, usual, targets)
+    assert found.tolist() == pytest.approx([2 * (1 - 5 / 6), 2 * (1 / 2 - 5 / 6)])
+
+
+def test_the_gain_of_an_episode_is_what_the_metric_says() -> None:
+    generator = torch.Generator().manual_seed(0)
+    usual, sampled, targets = (torch.rand(2, 6, 4, generator=generator) < 0.4 for _ in range(3))
+    found = macro_f1_gain(sampled, usual, targets)
+    for episode in range(2):
+        for query in range(6):
+            replaced = usual[episode].clone()
+            replaced[query] = sampled[episode, query]
+            before, after = (macro_f1(sets, targets[episode]) for sets in (usual[episode], replaced))
+            assert found[episode, query].item() == pytest.approx(6 * float(after - before), abs=1e-5)
+
+
+def test_the_reward_of_an_episode_and_the_entropy_by_hand(make_scored: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled(monkeypatch, 0.5)
+    policy, scored = constant(1.5, 3.0), make_scored([[0.6, 0.3, 0.1]], [[1, 0, 0]])
+    # The mode, 0.2, selects two: F1 of the aspects 1, 0, 0. The sample selects one: 1, 0, 0 as well. No gain.
+    policy.config = PolicyConfig(temperature=1.0, reward="episode")
+    assert policy.loss(scored).item() == 0
+    policy.config = PolicyConfig(temperature=1.0, reward="episode", entropy=0.5)
+    assert policy.loss(scored).item() == pytest.approx(-0.5 * -0.273008, abs=1e-5)  # by numerical integration
+
+
 # ---- learning
 
 
@@ -244,6 +291,9 @@ def test_a_method_without_distances_is_refused(make_scored: Make) -> None:
         ({"temperature": 0.0}, r"threshold\.temperature is 0\.0, needs a number above 0"),
         ({"temperature": -2.0}, r"threshold\.temperature is -2\.0"),
         ({"temperature": float("nan")}, r"threshold\.temperature is nan"),
+        ({"reward": "auc"}, r"threshold\.reward is 'auc', needs one of: query, episode"),
+        ({"network_share": 1.5}, r"threshold\.network_share is 1\.5, needs a share from 0 to 1"),
+        ({"entropy": -0.1}, r"threshold\.entropy is -0\.1, needs a number from 0 on"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -374,7 +374,8 @@ def _lead(values: Array) -> Array:
         return 0 * values
     xp = namespace(values)
     best = xp.amax(values, -1)[..., None]
-    second = xp.amax(xp.where(values == best, -1e9, values), -1)[..., None]
+    tied = (values == best).sum(-1)[..., None] > 1
+    second = xp.where(tied, best, xp.amax(xp.where(values == best, -1e9, values), -1)[..., None])
     return xp.where(values == best, values - second, values - best)
 
 

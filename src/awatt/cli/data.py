@@ -63,10 +63,9 @@ def stats(
     splits = found["splits"]
     assert isinstance(splits, dict)
     table = Table("", *splits, title=str(folder))
-    for name in next(iter(splits.values())):
-        shown = (
-            f"{split[name]:.2%}" if name.endswith("share") else f"{split[name]:,.10g}" for split in splits.values()
-        )
+    for name in dict.fromkeys(name for split in splits.values() for name in split):
+        form = ".2%" if name.endswith("share") else ",.10g"
+        shown = (format(split[name], form) if name in split else "unknown" for split in splits.values())
         table.add_row(name.replace("_", " "), *shown)
     Console().print(table)
 

@@ -22,7 +22,7 @@ def models() -> None:
         first, link = inspect.cleandoc(kind.__doc__ or "").split("https://", 1)  # the conformance suite asks for both
         paper, address = first.splitlines()[0].strip(), link.split()[0]
         settings = _settings(kind.config_type, "model")
-        typer.echo(f"{name:<13} {count:>7,} parameters  {paper}  https://{address}  {settings}".rstrip())
+        typer.echo(f"{name:<16} {count:>7,} parameters  {paper}  https://{address}  {settings}".rstrip())
 
 
 def encoders() -> None:

@@ -51,6 +51,10 @@ def reproduce(
     methods: Annotated[str, typer.Option(metavar="NAME ...", help="Only these methods or variants.")] = "",
     settings: Annotated[str, typer.Option(metavar="NxK ...", help="Only these settings, such as 5x5 10x5.")] = "",
     datasets: Annotated[str, typer.Option(metavar="NAME ...", help="Only these of an item's datasets.")] = "",
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FOLDER", help="Weights for table-encoders: bert=FOLDER, distilbert=FOLDER."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, one core each.")] = 1,
     engine: Engine = "local",
     address: Address = "local",
@@ -65,6 +69,7 @@ def reproduce(
     'awatt reproduce tables --from OUT' writes all again from the results, 'report' one HTML file of them.
     """
     from awatt.config import choose
+    from awatt.errors import AwattError
     from awatt.reproduce.suites import ITEMS, Choice
 
     if list_items or not items:
@@ -75,7 +80,9 @@ def reproduce(
     if _SHOWN.keys() & set(items):
         _show(items, results)
         return
-    choice = Choice.parse(seeds, methods, settings, datasets)
+    if encoder and "table-encoders" not in items:
+        raise AwattError("--encoder is for table-encoders. Name that item, or leave the option out.")
+    choice = Choice.parse(seeds, methods, settings, datasets, encoder or [])
     runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
     overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
     if _run(runs, data, results, work, jobs, overrides, dry_run, address if is_ray(engine) else None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,8 @@ _BATCH = 500
 
 def dataset_stats(folder: Path, episodes: int, shape: EpisodeShape, seed: int) -> dict[str, object]:
     """Counts of each split that the folder has, and where they come from."""
+    path = folder / "provenance.json"
+    provenance = read_json(path) if path.is_file() else None
     found: dict[str, object] = {}
     for split in SPLITS:
         try:
@@ -24,11 +27,17 @@ def dataset_stats(folder: Path, episodes: int, shape: EpisodeShape, seed: int) -
             continue
         corpus = load_corpus(folder, split)
         sampled = episode_stats(corpus, episodes, shape, seed)  # first: it refuses a corpus without any aspect
-        found[split] = corpus_stats(corpus) | sampled
+        found[split] = corpus_stats(corpus) | sampled | _build_shares(provenance, split)
     if not found:
         find_split(folder, SPLITS[0])  # says what a dataset's folder needs
-    provenance = folder / "provenance.json"
-    return {"splits": found, "provenance": read_json(provenance) if provenance.is_file() else None}
+    return {"splits": found, "provenance": provenance}
+
+
+def _build_shares(provenance: Any, split: str) -> dict[str, float]:
+    """What only the build could know of a split's rows: see ``mixture.shares``."""
+    known = (provenance or {}).get("splits", {}).get(split, {})
+    names = ("single_aspect_share", "in_single_file_share")
+    return {name: known[name] for name in names if known.get(name) is not None}
 
 
 def corpus_stats(corpus: Corpus) -> dict[str, float]:

@@ -2,8 +2,8 @@
 
 A file has tab-separated rows ``review id, sentence, aspect, polarity``, one for each (sentence, aspect). Sentences are
 grouped by aspect, 100 aspects are split 64/16/20, and each group is sampled: sentences with one aspect make
-FewAsp(single), with several FewAsp(multi), of any kind FewAsp. Official files are taken as they are, and
-``provenance.json`` says of each split whether it is official or rebuilt.
+FewAsp(single), with several FewAsp(multi), of any kind FewAsp (in the proportion of ``mixture``). Official files are
+taken as they are, and ``provenance.json`` says of each split whether it is official or rebuilt.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from awatt.data.fewasp import DATASETS, SPLITS, Instance, read_fewasp, read_json, write_fewasp
+from awatt.data.mixture import Labels, Mixture, Sentence, shares
 from awatt.errors import AwattError, DataError
 
-Labels = dict[tuple[str, ...], set[str]]
 SPLIT_SIZES = {"train": 64, "val": 16, "test": 20}
 
 _KINDS: dict[str, Callable[[int], bool]] = {
@@ -67,12 +67,13 @@ def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str
     labels = read_yelp_aspect(yelp)
     official = _official_files(fewasp) if fewasp else {}
     categories = _split_categories(fewasp, labels, seed)
-    sentences: dict[str, set[tuple[str, ...]]] = {split: set() for split in SPLITS}  # of every dataset's file
+    sentences: dict[str, set[Sentence]] = {split: set() for split in SPLITS}  # of every dataset's file
     for (_, split), path in official.items():
         sentences[split] |= _sentences(path)
     single_train = official.get(("FewAsp(single)", "train"))
     extra = read_fewasp(single_train) if single_train else {}
     pool = _pool(labels, extra)
+    mixture = Mixture(labels, *(official.get((dataset, "val")) for dataset in ("FewAsp", "FewAsp(single)")))
     provenance: dict[str, dict[str, object]] = {dataset: dict.fromkeys(SPLITS) for dataset in DATASETS}
     # Train comes last, when every val and test sentence is known.
     for split, (dataset, wanted) in product(("test", "val", "train"), DATASETS.items()):
@@ -87,6 +88,14 @@ def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str
             barred = set().union(*(found for other, found in sentences.items() if other != split))
             usable = {tokens: found for tokens, found in pool.items() if tokens not in barred}
             groups = _group(usable, categories[split], _KINDS[dataset])
+            if dataset == "FewAsp":
+                single = _sentences(out / "FewAsp(single)" / f"{split}.json")  # DATASETS names it first
+                groups = {
+                    category: mixture.in_proportion(
+                        category, instances, pool, single, _generator(seed, split, category)
+                    )
+                    for category, instances in groups.items()
+                }
             write_fewasp(target, _sample(groups, wanted, f"{seed}/{dataset}/{split}"))
             sentences[split] |= _sentences(target)
             entry = {
@@ -94,14 +103,15 @@ def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str
                 "seed": seed,
                 "from": "Yelp_aspect" + (" + single train" if extra else ""),
             }
-        provenance[dataset][split] = entry | _counts(target, wanted)
+        single = _sentences(out / "FewAsp(single)" / f"{split}.json")
+        provenance[dataset][split] = entry | _counts(target, wanted) | shares(read_fewasp(target), pool, single)
     for dataset, splits in provenance.items():
         text = json.dumps({"dataset": dataset, "splits": splits}, indent=1)
         (out / dataset / "provenance.json").write_text(text + "\n", "utf-8")
     return provenance
 
 
-def _sentences(path: Path) -> set[tuple[str, ...]]:
+def _sentences(path: Path) -> set[Sentence]:
     return {instance.tokens for instances in read_fewasp(path).values() for instance in instances}
 
 
@@ -161,10 +171,14 @@ def _sample(groups: Mapping[str, list[Instance]], wanted: int, seed: str) -> dic
     """As many instances a category as there are, up to ``wanted``; a category's draw depends on its own name only."""
     chosen = {}
     for category, instances in groups.items():
-        digest = hashlib.sha256(f"{seed}/{category}".encode()).digest()
-        random = np.random.default_rng(int.from_bytes(digest[:8], "little"))
+        random = _generator(seed, category)
         chosen[category] = [instances[place] for place in random.permutation(len(instances))[:wanted]]
     return chosen
+
+
+def _generator(*seed: object) -> np.random.Generator:
+    digest = hashlib.sha256("/".join(map(str, seed)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
 def _counts(path: Path, wanted: int) -> dict[str, object]:

@@ -27,9 +27,11 @@ class TransformerConfig:
     name: str = "minilm"
     #: word pieces of a sentence, the special ones counted
     max_length: int = 128
-    #: layers that are not trained, counted from the input; the embeddings are the first
+    #: layers that are not trained, counted from the input; the embeddings are the first. -3: all but the last three
     frozen_layers: int = 0
-    #: lengths of the sentence's and the token's own part of a vector
+    #: False: the model's output is used directly, as in the paper
+    rescale: bool = True
+    #: lengths of the sentence's and the token's own part of a vector, if it is rescaled
     sentence: float = 5.0
     word: float = 1.0
 
@@ -38,8 +40,8 @@ class TransformerEncoder(Encoder):
     """A pretrained transformer such as BERT, fine-tuned.
 
     The special tokens that a model was trained with ([CLS], [SEP]) are put around each sentence here and taken away
-    again: they stand for no word, so attention over the words of a sentence does not see them. Where the paper uses a
-    model's output as it is, ``blend`` sets its length.
+    again: they stand for no word, so attention over the words of a sentence does not see them. The paper uses a model's
+    output directly; here ``blend`` sets its length, unless ``rescale`` is off.
     """
 
     config_type = TransformerConfig
@@ -83,6 +85,8 @@ class TransformerEncoder(Encoder):
         ids, lengths, own = self._surround(sentences)
         states = by_length(torch.from_numpy(ids)[:, None].to(device), lengths, self._run)
         words = states.index_select(0, torch.from_numpy(own).to(device))
+        if not self.config.rescale:
+            return words
         return blend(words, sentences.lengths, self.config.sentence, self.config.word)
 
     def _surround(self, sentences: Sentences) -> tuple[Integers, Integers, Integers]:
@@ -103,9 +107,14 @@ class TransformerEncoder(Encoder):
 
 
 def _freeze(model: Any, count: int) -> None:
-    """Train nothing of the first ``count`` layers; what is not in a layer counts as the first one, the embeddings."""
+    """Train nothing of the first ``count`` layers; what is not in a layer counts as the first one, the embeddings.
+
+    A negative count leaves so many to be trained, or all where there are fewer.
+    """
     depth = model.config.num_hidden_layers
-    if not 0 <= count <= depth + 1:
+    if count < 0:
+        count = max(0, depth + 1 + count)
+    if count > depth + 1:
         raise AwattError(f"encoder.frozen_layers is {count}, but the model has the embeddings and {depth} layers.")
     if count:
         found = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == depth)

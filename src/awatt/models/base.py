@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from awatt.arrays import softmax
 from awatt.encoders.base import Encoded
+from awatt.models.losses import cross_entropy
 
 
 def sentence_vectors(sentences: Encoded) -> Tensor:
@@ -26,6 +27,10 @@ class FewShotModel(nn.Module, ABC):
     """Base of every method. ``config_type`` is a frozen dataclass with the method's settings."""
 
     config_type: ClassVar[type]
+    #: whether ``normalise`` shares one out over the classes
+    sums_to_one: ClassVar[bool] = True
+    #: whether the scores depend on the order of the classes
+    ordered: ClassVar[bool] = False
 
     def __init__(self, dim: int, config: Any) -> None:
         super().__init__()
@@ -40,8 +45,15 @@ class FewShotModel(nn.Module, ABC):
         """Higher is closer. query of shape (..., n_query) -> (..., n_query, n_way)"""
 
     def normalise(self, scores: Tensor) -> Tensor:
-        """The ranking of the classes that thresholds see: sums to one over the classes."""
+        """The ranking of the classes that thresholds see: sums to one over the classes, if ``sums_to_one``."""
         return softmax(scores)
+
+    def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """The loss of the method's own paper, where all are trained with Eq. 7 otherwise (``training.loss``).
+
+        scores and targets (..., n_query, n_way)
+        """
+        return cross_entropy(scores, targets)
 
     # -- a person's examples: as many as there are, an unequal number per class
 

@@ -107,11 +107,12 @@ class Convolution(nn.Module):
 
 
 class Graph(FewShotModel):
-    """Garcia & Bruna 2018, "Few-Shot Learning with Graph Neural Networks". https://arxiv.org/abs/1711.04043
+    """A variant of our own of Garcia & Bruna 2018 (``GraphNetwork``). https://arxiv.org/abs/1711.04043
 
     Each query is a node of a graph with all examples. The paper writes the one-hot label among a node's features and
     reads one number a class from the last layer, which ties the weights to one N and one order of the classes. Here
-    the labels are channels of their own, one for each class, and all classes share the weights.
+    the labels are channels of their own, one for each class, and all classes share the weights. There are two layers
+    and no batch norm.
     """
 
     config_type = GraphConfig

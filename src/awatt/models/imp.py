@@ -18,7 +18,7 @@ _EMPTY = 1e-3  # a cluster with less than this many examples is none
 
 @dataclass(frozen=True)
 class ImpConfig:
-    """What decides how many clusters there are; chosen on validation (about 1.3 a class then)."""
+    """What decides how many clusters there are (about 1.3 per class). Neither was tuned: sigma 20 validates better."""
 
     #: concentration of the Dirichlet process: the larger, the more clusters
     alpha: float = 0.1

@@ -24,7 +24,8 @@ class MatchingConfig:
 class Matching(FewShotModel):
     """Vinyals et al. 2016, "Matching Networks for One Shot Learning". https://arxiv.org/abs/1606.04080
 
-    The attention is the paper's softmax over cosines; sentences are embedded without its full context embeddings.
+    The attention is the paper's softmax over cosines. Its full context embeddings (an LSTM that reads the examples in
+    their order) are left out.
     """
 
     config_type = MatchingConfig

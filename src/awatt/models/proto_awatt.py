@@ -11,6 +11,9 @@ from awatt.arrays import masked_softmax
 from awatt.encoders.base import Block, Encoded
 from awatt.errors import AwattError
 from awatt.models.base import DistanceModel
+from awatt.models.losses import squared_error
+
+FORMS = ("printed", "linear")
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class ProtoAwattConfig:
 
     #: how often the common aspect vector is repeated (Eq. 3; the paper's figure has 1, 5, 10, 25, 50)
     e_m: int = 10
+    form: str = "printed"  # of Eq. 3: "printed", or "linear" (see ``ProtoAwatt._project``)
     support_attention: bool = True  # False: "w/o SA"
     attention_matrix: bool = True  # False: "w/o W^i"
     query_attention: bool = True  # False: "w/o QA"
@@ -26,6 +30,8 @@ class ProtoAwattConfig:
     def __post_init__(self) -> None:
         if self.e_m < 1:
             raise AwattError(f"model.e_m is {self.e_m}, needs at least 1.")
+        if self.form not in FORMS:
+            raise AwattError(f"model.form is '{self.form}', needs one of: {', '.join(FORMS)}.")
 
 
 class ProtoAwatt(DistanceModel):
@@ -59,13 +65,18 @@ class ProtoAwatt(DistanceModel):
     def _project(self, tokens: Tensor, common: Tensor) -> Tensor:
         """H W^i. (n_tokens, dim)
 
-        Eq. 3 feeds v, repeated e_M times, to a linear layer: W^i[c, a] = v[c] sum_m W[a, m] + b[a]. That is a matrix
-        of rank one and a bias, so H W^i needs no d x d matrix: (H v) times the row sums of W, plus (sum of H) b.
+        Eq. 3 as printed multiplies W (d x e_M) by v, repeated e_M times (e_M x d): W^i[a, c] = w[a] v[c] + b[a], where
+        w are the row sums of W. A linear layer that takes the repeated v as d rows of e_M numbers gives the transpose,
+        W^i[a, c] = v[a] w[c] + b[c]. Either is a matrix of rank one and a bias, so H W^i needs no d x d matrix.
         """
         if not self.config.attention_matrix:
             return tokens
+        row_sums = self.weight.sum(-1)
+        if self.config.form == "printed":  # (H w) v + (H b) 1
+            factors = tokens @ torch.stack([row_sums, self.bias], -1)  # (n_tokens, 2)
+            return factors[:, :1] * common + factors[:, 1:]
         factors = torch.stack([torch.linalg.vecdot(tokens, common), tokens.sum(-1)], -1)  # (n_tokens, 2)
-        return factors @ torch.stack([self.weight.sum(-1), self.bias])
+        return factors @ torch.stack([row_sums, self.bias])  # (H v) w + (H 1) b
 
     def represent(self, query: Encoded, prototypes: Tensor) -> Tensor:
         """A representation of the query for each prototype, r^i_q. (..., n_query, n_way or 1, dim)"""
@@ -75,6 +86,9 @@ class ProtoAwatt(DistanceModel):
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
         return (summary[..., None, :, :] - self.represent(query, summary)) ** 2
+
+    def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return squared_error(self.normalise(scores), targets)
 
     def word_weights(self, query: Encoded, summary: Tensor) -> Tensor | None:
         """rho^i of Eq. 6, the query-set attention."""

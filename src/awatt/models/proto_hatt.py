@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from awatt.arrays import softmax
@@ -14,8 +15,9 @@ from awatt.models.base import DistanceModel, sentence_vectors
 
 @dataclass(frozen=True)
 class ProtoHattConfig:
-    """The paper's sizes; its kernel spans all examples, five in most of its experiments."""
+    """The paper's sizes."""
 
+    #: examples that a convolution spans: all of them in the paper, so set it to n_shot
     kernel: int = 5
     dropout: float = 0.5
 
@@ -25,8 +27,9 @@ class ProtoHatt(DistanceModel):
 
     https://ojs.aaai.org/index.php/AAAI/article/view/4604
 
-    The paper's last convolution spans all K examples and so is made for one K. Here it has the size of the others, and
-    the mean over the examples follows: any n_shot will do, and validation shows no difference at K = 5.
+    The paper's convolutions span all K examples; the last one, without padding, makes one vector of K. With
+    ``kernel`` = K this is the paper's. Fewer examples than that are padded with zeros, and of more the mean over all
+    places of the last convolution is taken, so that any n_shot will do.
     """
 
     config_type = ProtoHattConfig
@@ -37,14 +40,19 @@ class ProtoHatt(DistanceModel):
         self.shared = nn.Linear(dim, dim)
 
         def convolution(n_in: int, n_out: int) -> nn.Conv2d:
-            return nn.Conv2d(n_in, n_out, (config.kernel, 1), padding="same")
+            return nn.Conv2d(n_in, n_out, (config.kernel, 1))
+
+        def padding() -> nn.Module:
+            return nn.ZeroPad2d((0, 0, (config.kernel - 1) // 2, config.kernel // 2))  # as many places as before
 
         last = convolution(64, 1)
         # Weights start close to one, at the Prototypical Network. From zero the final ReLU may cut off every feature,
         # and with them every gradient.
         nn.init.ones_(last.bias)  # type: ignore[arg-type]
         self.importance = nn.Sequential(
-            convolution(1, 32), nn.ReLU(), convolution(32, 64), nn.ReLU(), nn.Dropout(config.dropout), last
+            *(padding(), convolution(1, 32), nn.ReLU()),
+            *(padding(), convolution(32, 64), nn.ReLU()),
+            *(nn.Dropout(config.dropout), last),
         )
 
     def summarise(self, support: Encoded) -> Tensor:
@@ -62,6 +70,7 @@ class ProtoHatt(DistanceModel):
     def feature_attention(self, support: Tensor) -> Tensor:
         """Weight of each dimension in the distance from a class. (..., n_way, n_shot, dim) -> (..., n_way, dim)"""
         images = support.reshape(-1, 1, *support.shape[-2:])  # (classes, 1, n_shot, dim)
+        images = F.pad(images, (0, 0, 0, max(0, self.config.kernel - images.shape[-2])))
         return self.importance(images).mean(-2).relu().view(*support.shape[:-2], self.dim)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 from awatt.encoders.base import Encoded
 from awatt.models.base import FewShotModel, sentence_vectors
+from awatt.models.losses import relation_error
 
 
 @dataclass(frozen=True)
@@ -22,27 +24,57 @@ class Relation(FewShotModel):
 
     https://arxiv.org/abs/1711.06025
 
-    The relation module is two linear layers on query and class side by side; the paper's convolutions before them are
-    for images. Scores are the logits of the paper's relation score in (0, 1), so that it is ``sigmoid(scores)``, and
-    the ranking of the classes is a softmax like everybody's. Sharing out the relation scores themselves is worse on
-    validation, and fails where all of them round to zero.
+    The relation module is two linear layers on query and class side by side, as the paper has it for vectors; its
+    convolutions before them are for images. ``scores`` are the logits of the relation scores, which are in (0, 1) each
+    and do not sum to one.
     """
 
     config_type = RelationConfig
     config: RelationConfig
+    sums_to_one = False
+    #: of the last layer; a softmax over the classes would not see it
+    has_bias: ClassVar[bool] = True
 
     def __init__(self, dim: int, config: RelationConfig) -> None:
         super().__init__(dim, config)
         # A linear layer on two vectors side by side is the sum of one on each: a class meets it once, not per query.
         self.of_query = nn.Linear(dim, config.hidden)
         self.of_class = nn.Linear(dim, config.hidden, bias=False)
-        self.relation = nn.Linear(config.hidden, 1, bias=False)
+        self.relation = nn.Linear(config.hidden, 1, bias=self.has_bias)
 
     def summarise(self, support: Encoded) -> Tensor:
-        """One vector a class: the mean of its examples, not the paper's sum, to suit any n_shot. (..., n_way, dim)"""
-        return sentence_vectors(support).mean(-2)
+        """One vector per class: the sum of its examples. (..., n_way, dim)"""
+        return sentence_vectors(support).sum(-2)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
         queries, classes = self.of_query(sentence_vectors(query)), self.of_class(summary)
         pairs = queries[..., :, None, :] + classes[..., None, :, :]  # (..., n_query, n_way, hidden)
         return self.relation(pairs.relu())[..., 0]
+
+    def normalise(self, scores: Tensor) -> Tensor:
+        """The relation scores."""
+        return scores.sigmoid()
+
+    def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return relation_error(self.normalise(scores), targets)
+
+
+class RelationSoftmax(Relation):
+    """A variant of our own of Sung et al. 2018. https://arxiv.org/abs/1711.06025
+
+    The ranking of the classes is a softmax over the logits, like that of other methods, and a class is the mean of its
+    examples, to suit any n_shot.
+    """
+
+    sums_to_one = True
+    has_bias = False
+
+    def summarise(self, support: Encoded) -> Tensor:
+        """One vector per class: the mean of its examples. (..., n_way, dim)"""
+        return sentence_vectors(support).mean(-2)
+
+    def normalise(self, scores: Tensor) -> Tensor:
+        return FewShotModel.normalise(self, scores)
+
+    def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return FewShotModel.own_loss(self, scores, targets)

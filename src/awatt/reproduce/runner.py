@@ -47,7 +47,7 @@ def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]
     from awatt.research.settings import resolve_run
     from awatt.research.training import train
 
-    options = {"method": run.method, "encoder": run.encoder, "threshold": run.threshold, "seed": run.seed}
+    options = {"method": run.method, "encoder": run.encoder_kind, "threshold": run.threshold, "seed": run.seed}
     config = resolve_run(None, options, {"n_way": run.n_way, "n_shot": run.n_shot}, [*run.settings, *overrides])
     folder, dataset, shape = work / run.name, data / run.dataset, config.shape
     system = train(config, dataset, folder, resume=True, device="cpu")

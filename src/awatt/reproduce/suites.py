@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from awatt.errors import AwattError
@@ -25,7 +27,9 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "w/o DT w/ MS": ("mean-std", ()),
 }
 
-#: rows of our own below the paper's seven: Proto-AWATT on the bundled model's token vectors, and the bundled model
+#: variants of our own, below the paper's seven methods
+OURS = ("relation-softmax", "graph-shared")
+#: and rows of our own: Proto-AWATT on the bundled model's token vectors, and the bundled model
 STATIC, BUNDLED = "proto-awatt-static", "bundled"
 
 #: how often the common aspect vector is repeated, in the paper's figure; the first is the default
@@ -46,6 +50,13 @@ ENCODERS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: the paper's transformers, for whoever has their weights: used directly as in the paper, and rescaled as ours are.
+#: As with ours, the last three layers are trained.
+TRANSFORMERS = ("bert", "distilbert")
+_TRANSFORMER_SETTINGS = (*ENCODERS["transformer"][:-1], "encoder.frozen_layers=-3")
+_FORMS: dict[str, tuple[str, ...]] = {"-direct": ("encoder.rescale=false",), "": ()}
+
+
 @dataclass(frozen=True)
 class Run:
     """One training and its test."""
@@ -59,6 +70,11 @@ class Run:
     threshold: str = "static"
     settings: tuple[str, ...] = ()
     variant: str = "full"
+
+    @property
+    def encoder_kind(self) -> str:
+        """The encoder's name in ``awatt encoders``: BERT and DistilBERT are transformers."""
+        return "transformer" if self.encoder.removesuffix("-direct") in TRANSFORMERS else self.encoder
 
     @property
     def name(self) -> str:
@@ -79,10 +95,22 @@ class Choice:
     methods: tuple[str, ...] = ()
     settings: tuple[tuple[int, int], ...] = ()
     datasets: tuple[str, ...] = ()
+    #: folders of BERT and DistilBERT, as pairs of name and folder
+    encoders: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def parse(cls, seeds: str, methods: str = "", settings: str = "", datasets: str = "") -> Choice:
-        """From what a person types: numbers and settings between commas or blanks, names between commas."""
+    def parse(
+        cls,
+        seeds: str,
+        methods: str = "",
+        settings: str = "",
+        datasets: str = "",
+        encoders: Sequence[str] = (),
+    ) -> Choice:
+        """From what a person types: numbers and settings between commas or blanks, names between commas.
+
+        ``encoders`` are ``bert=FOLDER`` or ``distilbert=FOLDER``.
+        """
         numbers = seeds.replace(",", " ").split()
         for seed in numbers:
             if not seed.isdecimal():
@@ -90,11 +118,22 @@ class Choice:
         if not numbers:
             raise AwattError("--seeds needs at least one number, such as --seeds 5.")
         pairs = tuple(_setting(each) for each in settings.replace(",", " ").split())
-        return cls(tuple(map(int, numbers)), _names(methods), pairs, _names(datasets))
+        folders = dict(map(_encoder_folder, encoders))
+        return cls(tuple(map(int, numbers)), _names(methods), pairs, _names(datasets), tuple(folders.items()))
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _encoder_folder(text: str) -> tuple[str, str]:
+    name, equals, folder = text.partition("=")
+    if not equals or name not in TRANSFORMERS:
+        needed = " or ".join(f"{known}=FOLDER" for known in TRANSFORMERS)
+        raise AwattError(f"--encoder needs {needed}, found {text!r}.")
+    if not Path(folder).is_dir():
+        raise AwattError(f"--encoder {name}: {folder!r} is not a folder. It needs a Hugging Face model's files.")
+    return name, str(Path(folder).resolve())
 
 
 def _setting(text: str) -> tuple[int, int]:
@@ -107,7 +146,7 @@ def _setting(text: str) -> tuple[int, int]:
 def main_table(dataset: str, choice: Choice) -> list[Run]:
     """Tables 2 to 4: seven methods in four settings, Proto-AWATT with its dynamic threshold; then rows of our own."""
     _chosen("datasets", choice.datasets, (dataset,))
-    methods = _chosen("methods", choice.methods, (*MAIN[dataset], STATIC, BUNDLED))
+    methods = _chosen("methods", choice.methods, (*MAIN[dataset], *OURS, STATIC, BUNDLED))
     settings = _chosen("settings", choice.settings, SETTINGS)
     return [
         _main_run(dataset, n_way, n_shot, method, seed)
@@ -120,7 +159,16 @@ def main_table(dataset: str, choice: Choice) -> list[Run]:
 def _main_run(dataset: str, n_way: int, n_shot: int, method: str, seed: int) -> Run:
     if method == STATIC:
         return Run(dataset, n_way, n_shot, "proto-awatt", seed, encoder="static", threshold="policy")
-    return Run(dataset, n_way, n_shot, method, seed, threshold="policy" if method == "proto-awatt" else "static")
+    threshold = "policy" if method == "proto-awatt" else "static"
+    settings = _as_in_its_paper(method, n_shot)
+    return Run(dataset, n_way, n_shot, method, seed, threshold=threshold, settings=settings)
+
+
+def _as_in_its_paper(method: str, n_shot: int) -> tuple[str, ...]:
+    """What is not a method's default: Proto-HATT's kernel spans all examples, Relation has its own loss."""
+    if method == "proto-hatt" and n_shot != 5:  # the default
+        return (f"model.kernel={n_shot}",)
+    return ("training.loss=own",) if method == "relation" else ()
 
 
 def ablation_table(datasets: tuple[str, ...], choice: Choice) -> list[Run]:
@@ -141,32 +189,37 @@ def encoder_table(choice: Choice) -> list[Run]:
     made for small networks.
     """
     _chosen("datasets", choice.datasets, ("FewAsp",))
-    return [
-        _with_encoder(Run("FewAsp", 10, 5, method, seed, name), dynamic=name != "transformer")
-        for name in ENCODERS
+    settings = dict(ENCODERS)
+    for name, folder in choice.encoders:
+        for form, more in _FORMS.items():
+            # As TOML: a folder's name may hold what a plain string may not.
+            settings[name + form] = (f"encoder.name={json.dumps(folder)}", *_TRANSFORMER_SETTINGS, *more)
+    runs = [
+        Run("FewAsp", 10, 5, method, seed, name, settings=given)
+        for name, given in settings.items()
         for method in _chosen("methods", choice.methods, ("proto-hatt", "proto-awatt"))
         for seed in choice.seeds
     ]
+    return [_with_threshold(run, dynamic=run.encoder_kind != "transformer") for run in runs]
 
 
 def overview(choice: Choice) -> list[Run]:
     """5-way 5-shot on FewAsp(single): seven methods, then Proto-AWATT with each encoder and the static threshold."""
     dataset, setting = "FewAsp(single)", ((5, 5),)
     _chosen("datasets", choice.datasets, (dataset,))
-    names = _chosen("methods", choice.methods, (*MAIN[dataset], *ENCODERS))
-    methods = tuple(name for name in names if name in MAIN[dataset])
+    names = _chosen("methods", choice.methods, (*MAIN[dataset], *OURS, *ENCODERS))
+    methods = tuple(name for name in names if name not in ENCODERS)
     runs = main_table(dataset, replace(choice, methods=methods, settings=setting)) if methods else []
     return runs + [
-        _with_encoder(Run(dataset, 5, 5, "proto-awatt", seed, name), dynamic=False)
+        _with_threshold(Run(dataset, 5, 5, "proto-awatt", seed, name, settings=ENCODERS[name]), dynamic=False)
         for name in names
         if name in ENCODERS
         for seed in choice.seeds
     ]
 
 
-def _with_encoder(run: Run, dynamic: bool) -> Run:
-    """With the settings of its encoder, and Proto-AWATT with its dynamic threshold or without."""
-    run = replace(run, settings=ENCODERS[run.encoder])
+def _with_threshold(run: Run, dynamic: bool) -> Run:
+    """Proto-AWATT with its dynamic threshold or without."""
     if run.method != "proto-awatt":
         return run
     return replace(run, threshold="policy") if dynamic else replace(run, variant="w/o DT")

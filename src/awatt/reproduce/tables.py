@@ -13,7 +13,7 @@ from awatt.reproduce import published
 from awatt.reproduce.formats import Measured, Table
 from awatt.reproduce.results import load_result, train_source
 from awatt.reproduce.statistics import statistics_table
-from awatt.reproduce.suites import BUNDLED, STATIC, TABLES, Choice, Run
+from awatt.reproduce.suites import BUNDLED, STATIC, TABLES, TRANSFORMERS, Choice, Run
 
 HEADER = ("setting", "method", "AUC", "quoted AUC", "Δ AUC", "F1", "quoted F1", "Δ F1", "seeds", "± over")
 NOTES = (
@@ -29,6 +29,12 @@ OWN_ROWS = (
     "one that mentions two aspects of the episode counts for both. In the other rows it stands for one. Proto-AWATT "
     "(potion-base-8M) has the bundled model's token vectors: the difference between these two rows is the method's.",
 )
+#: of tables with the baselines
+BASELINE_NOTE = (
+    "All methods share the encoder and are trained with Eq. 7's loss, but for relation: squared error of its sigmoid "
+    "scores against 0 and 1. matching is without full context embeddings. relation-softmax and graph-shared are "
+    "variants of our own, which the paper does not have."
+)
 
 BUNDLED_ROW = "bundled (all labels of the examples)"
 #: encoder -> how it is called in Table 6; those with the paper's names are the paper's
@@ -37,6 +43,10 @@ ENCODER_NAMES = {
     "glove-lstm": "GloVe + LSTM",
     "static": "potion-base-8M",
     "transformer": "all-MiniLM-L6-v2",
+    "bert-direct": "BERT",
+    "bert": "BERT, rescaled",
+    "distilbert-direct": "DistilBERT",
+    "distilbert": "DistilBERT, rescaled",
 }
 #: rows of our own in the README
 HEADLINE_NAMES = {STATIC: "proto-awatt on the bundled model's vectors", BUNDLED: "bundled model"}
@@ -52,11 +62,18 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
     item = TABLES[name]
     if name == "table-statistics":
         return statistics_table(item.title, results)
-    found = rows(item.runs(choice or Choice()), results, every_encoder=name == "table-encoders")
+    choice = choice or Choice()
+    if name == "table-encoders" and not choice.encoders:  # where results are, no folder is needed
+        choice = replace(choice, encoders=tuple((encoder, "") for encoder in TRANSFORMERS))
+    found = rows(item.runs(choice), results, every_encoder=name == "table-encoders")
     if found and name == "table-encoders":
-        found += _quoted_encoders()
-    has_own = any(row[1] == BUNDLED_ROW for row in found)
-    return Table(item.title, HEADER, tuple(found), NOTES + OWN_ROWS if has_own else NOTES)
+        found += _quoted_encoders({str(row[1]) for row in found})
+    notes: tuple[str, ...] = (
+        (*NOTES, BASELINE_NOTE) if any(run.method == "relation" for run in item.runs(Choice())) else NOTES
+    )
+    if any(row[1] == BUNDLED_ROW for row in found):
+        notes += OWN_ROWS
+    return Table(item.title, HEADER, tuple(found), notes)
 
 
 def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> list[tuple[str | Measured, ...]]:
@@ -106,13 +123,12 @@ def mean_of(found: Results, measure: str, factor: float, digits: int) -> Measure
 
 def quote(run: Run) -> published.Quoted | None:
     """The paper's AUC and F1 for a run, if it has them."""
-    if (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) and run.encoder == "glove-lstm":
-        return published.ENCODERS[ENCODER_NAMES[run.encoder]][run.method]
-    if run.encoder != "glove-cnn" or run.method == BUNDLED:
-        return None
+    if run.encoder != "glove-cnn":
+        named = published.ENCODERS.get(ENCODER_NAMES[run.encoder].removesuffix(", rescaled"))
+        return named[run.method] if named and (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) else None
     if run.variant != "full":
         return published.ABLATIONS[run.variant][run.dataset] if (run.n_way, run.n_shot) == (10, 5) else None
-    return published.MAIN[run.dataset][run.method][run.n_way, run.n_shot]
+    return published.MAIN[run.dataset].get(run.method, {}).get((run.n_way, run.n_shot))
 
 
 def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
@@ -134,12 +150,13 @@ def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
     return marks
 
 
-def _quoted_encoders() -> list[tuple[str | Measured, ...]]:
-    """The rows of Table 6 whose encoders are not here: the paper's numbers alone."""
+def _quoted_encoders(shown: set[str]) -> list[tuple[str | Measured, ...]]:
+    """The rows of Table 6 that are not shown yet: the paper's numbers alone."""
     return [
         ("FewAsp 10-way 5-shot", f"{method} ({encoder})", "", f"{auc:.4f}", "", "", f"{f1:.2f}", "", "", "quoted only")
         for encoder, methods in published.ENCODERS.items()
-        if encoder not in ENCODER_NAMES.values()
+        if ENCODER_NAMES["glove-cnn"] != encoder != ENCODER_NAMES["glove-lstm"]
+        if not any(f"({encoder})" in row for row in shown)
         for method, (auc, f1) in methods.items()
     ]
 

@@ -21,6 +21,8 @@ from awatt.errors import AwattError, DataError
 from awatt.files import write_text, write_whole
 from awatt.research.system import SystemConfig
 
+LOSSES = ("squared-error", "own")
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -35,6 +37,8 @@ class TrainingConfig:
     episodes_a_step: int = 2
     #: rate of word tables relative to the rest: at the full rate they learn the train classes' words by heart
     table_rate: float = 0.03
+    #: of the first stage: the paper trains every method with Eq. 7, "own" takes what the method's own paper has
+    loss: str = "squared-error"
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "joint_learning_rate", "table_rate"):
@@ -43,6 +47,8 @@ class TrainingConfig:
         for name in ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step"):
             if getattr(self, name) < 1:
                 raise AwattError(f"training.{name} is {getattr(self, name)}, needs at least 1.")
+        if self.loss not in LOSSES:
+            raise AwattError(f"training.loss is '{self.loss}', needs one of: {', '.join(LOSSES)}.")
 
 
 @dataclass(frozen=True)

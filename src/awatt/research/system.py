@@ -159,6 +159,8 @@ class System(nn.Module):
     @classmethod
     def from_folder(cls, folder: Folder) -> System:
         """From a folder that has been opened; anything but a whole system is refused with the reason."""
+        if folder.config["format"] == 1:
+            folder = dataclasses.replace(folder, config=_from_format_1(folder))
         for name in ("method", "encoder", "threshold"):
             folder.setting(name, str)
         folder.setting("n_way", int)
@@ -180,6 +182,21 @@ class System(nn.Module):
         system.load_state_dict(state)
         system.trained_with = {name: folder.config[name] for name in ("episode", "seed") if name in folder.config}
         return system.eval()
+
+
+def _from_format_1(folder: Folder) -> dict[str, Any]:
+    """What a run of version 0.1.0 meant: simpler forms of two methods, and Eq. 3 as a linear layer computes it."""
+    config = dict(folder.config)
+    if config.get("method") == "proto-hatt":
+        advice = "Train it again: awatt train --method proto-hatt ..."
+        raise AwattError(f"{folder.path} is a run of Proto-HATT in a form that this version does not have. {advice}")
+    config["method"] = {"relation": "relation-softmax", "graph": "graph-shared"}.get(
+        str(config.get("method")), config.get("method")
+    )
+    if config["method"] == "proto-awatt" and isinstance(config.get("settings"), dict):
+        model = {"form": "linear", **config["settings"].get("model", {})}
+        config["settings"] = {**config["settings"], "model": model}
+    return config
 
 
 def _read_tokenizer(folder: Folder) -> Tokenizer:

@@ -1,8 +1,9 @@
 """The episodic loop. It knows stages, episodes and losses, and no method by name.
 
-Stage one trains encoder and model with the squared error (Eq. 7). A threshold that is trained has a second stage, in
-which it learns jointly with them at a lower rate, or alone while they stand still. Everything random is drawn from
-``(seed, epoch)``, so a run that was killed and resumed ends with the numbers of an uninterrupted one.
+Stage one trains encoder and model with the squared error (Eq. 7), or with the loss of the method's own paper. A
+threshold that is trained has a second stage, in which it learns jointly with them at a lower rate, or alone while they
+stand still. Everything random is drawn from ``(seed, epoch)``, so a run that was killed and resumed ends with the
+numbers of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from awatt.data.episode import Episode
 from awatt.data.fewasp import SPLITS, read_json
 from awatt.data.sampler import EpisodeSampler, servable
 from awatt.errors import AwattError
+from awatt.models import losses
 from awatt.research.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
 from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System
@@ -64,9 +66,7 @@ class Progress:
 
 def squared_error(scored: Scored) -> Tensor:
     """Eq. 7 against the normalised target, mean over the queries; a query without any aspect has the target zero."""
-    targets = scored.targets.to(scored.probabilities.dtype)
-    normalised = targets / targets.sum(-1, keepdim=True).clamp(min=1)
-    return ((scored.probabilities - normalised) ** 2).sum(-1).mean()
+    return losses.squared_error(scored.probabilities, scored.targets)
 
 
 def pick_device(name: str) -> torch.device:
@@ -282,7 +282,8 @@ class Trainer:
         system, threshold = self.system, self.system.threshold
         if self.stage.of_model:
             scored = system.score_fresh(self.sentences, self.corpus, episode)
-            error = squared_error(scored)
+            own = self.config.training.loss == "own"
+            error = system.model.own_loss(scored.scores, scored.targets) if own else squared_error(scored)
             return error + threshold.loss(scored) if self.stage.of_threshold else error
         with torch.no_grad():
             if self.tokens is None:

@@ -16,7 +16,7 @@ from awatt.data.sampler import EpisodeShape
 class Scored:
     """A batch of scored episodes: all that a threshold may look at."""
 
-    probabilities: Tensor  # (episodes, n_query, n_way) the ranking, sums to one over the classes
+    probabilities: Tensor  # (episodes, n_query, n_way) the ranking; see ``normalise``
     scores: Tensor  # (episodes, n_query, n_way) what the ranking was made from
     differences: Tensor | None  # (episodes, n_query, n_way, dim) squared, of models that measure a distance
     support_targets: Tensor  # (episodes, n_way * n_shot, n_way) which of the aspects each example mentions

@@ -13,6 +13,8 @@ from awatt.arrays import softmax
 from awatt.errors import AwattError
 from awatt.thresholds.base import Scored, Threshold
 
+REWARDS = ("query", "episode")
+
 
 @dataclass(frozen=True)
 class PolicyConfig:
@@ -21,12 +23,24 @@ class PolicyConfig:
     hidden: int = 64
     #: smooths the narrow ranking, so that more actions change the reward
     temperature: float = 2.0
+    #: "query": the F1 of each query's own set, as in the paper; "episode": what a query does to the episode's macro-F1
+    reward: str = "query"
+    #: how much of the loss's gradient goes on to encoder and model, from 0 to 1
+    network_share: float = 0.0
+    #: weight of the entropy, which keeps the distribution wide
+    entropy: float = 0.0
 
     def __post_init__(self) -> None:
         if self.hidden < 1:
             raise AwattError(f"threshold.hidden is {self.hidden}, needs at least 1.")
         if not 0 < self.temperature < math.inf:
             raise AwattError(f"threshold.temperature is {self.temperature}, needs a number above 0.")
+        if self.reward not in REWARDS:
+            raise AwattError(f"threshold.reward is '{self.reward}', needs one of: {', '.join(REWARDS)}.")
+        if not 0 <= self.network_share <= 1:
+            raise AwattError(f"threshold.network_share is {self.network_share}, needs a share from 0 to 1.")
+        if not 0 <= self.entropy < math.inf:
+            raise AwattError(f"threshold.entropy is {self.entropy}, needs a number from 0 on.")
 
 
 def beta_mode(a: Tensor, b: Tensor) -> Tensor:
@@ -44,6 +58,22 @@ def instance_f1(selected: Tensor, targets: Tensor) -> Tensor:
     """F1 of each query's set of aspects. (..., n_query); 0 when nothing is selected and nothing is true."""
     hits = (selected & targets).sum(-1)
     return 2 * hits / (selected.sum(-1) + targets.sum(-1)).clamp(min=1)
+
+
+def macro_f1_gain(sampled: Tensor, usual: Tensor, targets: Tensor) -> Tensor:
+    """How much the episode's macro-F1 gains if one query is given its sampled set, all others their usual one.
+
+    Sets and targets (..., n_query, n_way) -> (..., n_query), times n_query, to be of the size of a query's own F1.
+    """
+    own, other = (given.to(torch.float32) for given in (usual, sampled))
+    true = targets.to(torch.float32)
+
+    def f1(hits: Tensor, selected: Tensor) -> Tensor:
+        return (2 * hits / (selected + true.sum(-2, keepdim=True)).clamp(min=1)).mean(-1)
+
+    hits, selected = (own * true).sum(-2, keepdim=True), own.sum(-2, keepdim=True)
+    replaced = f1(hits + (other - own) * true, selected + other - own)
+    return (replaced - f1(hits, selected)) * targets.shape[-2]
 
 
 class Policy(Threshold):
@@ -75,7 +105,9 @@ class Policy(Threshold):
             )
         if objection := self.objection(scored.scores.shape[-1]):
             raise AwattError(f"{objection}. Evaluate with --n-way {self.n_way}, or use --threshold static.")
-        state = torch.cat([scored.differences.flatten(-2), scored.probabilities], -1).detach()
+        state = torch.cat([scored.differences.flatten(-2), scored.probabilities], -1)
+        share = self.config.network_share
+        state = state.detach() if share == 0 else share * state + (1 - share) * state.detach()
         hidden = torch.relu(self.state(state))
         return F.softplus(self.a(hidden))[..., 0] + 1, F.softplus(self.b(hidden))[..., 0] + 1
 
@@ -92,13 +124,20 @@ class Policy(Threshold):
         return self.evidence(scored) >= 0
 
     def loss(self, scored: Scored) -> Tensor:
-        """Eq. 8: -(score - score*) log P(tau), with the F1 of a sampled threshold and of the mode."""
+        """Eq. 8: -(score - score*) log P(tau), with the reward of a sampled threshold and of the mode."""
         a, b = self.parameters_of(scored)
         ranking = self.ranking(scored).detach()
         with torch.no_grad():
             # Kept off 0 and 1, where log P is infinite.
             tau = torch.distributions.Beta(a, b).sample().clamp(1e-4, 1 - 1e-4)
-            score = instance_f1(ranking >= tau[..., None], scored.targets)
-            reference = instance_f1(ranking >= beta_mode(a, b)[..., None], scored.targets)
-        log_probability: Tensor = torch.distributions.Beta(a, b).log_prob(tau)  # type: ignore[no-untyped-call]
-        return (-(score - reference) * log_probability).mean()
+            sampled, usual = ranking >= tau[..., None], ranking >= beta_mode(a, b)[..., None]
+            if self.config.reward == "episode":
+                gain = macro_f1_gain(sampled, usual, scored.targets)
+            else:
+                gain = instance_f1(sampled, scored.targets) - instance_f1(usual, scored.targets)
+        beta = torch.distributions.Beta(a, b)
+        log_probability: Tensor = beta.log_prob(tau)  # type: ignore[no-untyped-call]
+        loss = (-gain * log_probability).mean()
+        if self.config.entropy:
+            loss = loss - self.config.entropy * beta.entropy().mean()  # type: ignore[no-untyped-call]
+        return loss
