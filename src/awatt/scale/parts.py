@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import IO, cast
 
 from awatt.records.format_readers import OpenPart
-from awatt.records.formats import DELIMITERS, LONGEST_LINE, format_of, long_cells
+from awatt.records.formats import DELIMITERS, MAX_LINE, allow_long_cells, format_of
 from awatt.scale.storage import open_file
 
 
@@ -74,11 +74,11 @@ def _split_delimited(path: str, size: int, part_bytes: int, delimiter: str) -> I
 
     def lines() -> Iterator[str]:
         nonlocal place
-        for line in iter(partial(text.readline, LONGEST_LINE), ""):
+        for line in iter(partial(text.readline, MAX_LINE), ""):
             place += len(line) if line.isascii() else len(line.encode(errors="surrogateescape"))
             yield line
 
-    with open_file(path) as stream, long_cells():
+    with open_file(path) as stream, allow_long_cells():
         place = len(BOM_UTF8) if stream.read(len(BOM_UTF8)) == BOM_UTF8 else 0
         stream.seek(place)
         # Decoded, because the csv module limits the length of a cell in characters, not bytes.
@@ -113,7 +113,7 @@ def open_part(part: Part, format: str | None = None) -> Iterator[OpenPart]:
             yield OpenPart(cast("IO[bytes]", Lines(stream, part.first, part.last, part.header)))
         else:
             lines = Lines(stream, _line_start(stream, part.first), _line_start(stream, part.last))
-            yield OpenPart(cast("IO[bytes]", lines), begins=part.first == 0)
+            yield OpenPart(cast("IO[bytes]", lines), at_start=part.first == 0)
 
 
 def _line_start(stream: IO[bytes], place: int) -> int:
