@@ -34,6 +34,15 @@ def test_a_complete_job_is_done_again_only_with_overwrite(tmp_path: Path) -> Non
     assert not (tmp_path / "found" / "_awatt" / "summary.json").exists()
 
 
+@pytest.mark.parametrize("content", ["", '{"rows": 1', "[]", '{"other": 1}'])
+def test_a_part_with_a_broken_report_is_processed_again(tmp_path: Path, content: str) -> None:
+    job = Job(str(tmp_path / "found"), {}, overwrite=False, resume=False)
+    job.start(1000)
+    (tmp_path / "found" / "_awatt" / "part-1.json").write_text(content)
+    resumed = Job(str(tmp_path / "found"), {}, overwrite=False, resume=True)
+    assert (resumed.part_bytes, list(resumed.reports())) == (1000, [])
+
+
 def test_a_part_without_rows_has_its_columns(detector: AspectDetector, tmp_path: Path) -> None:
     (tmp_path / "none.csv").write_text("id,text\n")
     task = detection.Task(_Here(detector), str(tmp_path), "csv", BulkConfig(), 20)  # type: ignore[arg-type]

@@ -147,6 +147,19 @@ def test_files_are_written_read_and_removed(root: str) -> None:
     assert list_folder(root) == ["b"]
 
 
+def test_a_folder_whose_name_looks_like_a_pattern(root: str) -> None:
+    folder = f"{root}/a[1]*?"
+    make_folder(folder)
+    write_bytes(f"{folder}/b[2]", b"1")
+    with writable_path(f"{folder}/c*") as path:
+        Path(path).write_bytes(b"2")
+    assert list_folder(folder) == ["b[2]", "c*"]
+    assert [read_bytes(f"{folder}/{name}") for name in ("b[2]", "c*")] == [b"1", b"2"]
+    remove_files(folder, ["c*"])
+    assert list_folder(folder) == ["b[2]"]
+    assert [size for _, size in find_files(f"{root}/a[[]1]*/b*")] == [1]
+
+
 def test_a_file_that_is_not_finished_is_not_uploaded() -> None:
     root = f"memory://{secrets.token_hex(8)}"
     with pytest.raises(FileNotFoundError), writable_path(f"{root}/a") as path:
@@ -200,12 +213,12 @@ def test_a_store_that_refuses_is_one_line(action: Callable[[], object], word: st
 def test_a_missing_driver_is_named_with_its_pip_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
-    with pytest.raises(AwattError, match=r"^s3://bucket/\*\.csv: .* 's3fs', .* Run: pip install s3fs$"):
+    with pytest.raises(AwattError, match=r"^s3://bucket/\*\.csv: the driver .* Run: pip install s3fs$"):
         find_files("s3://bucket/*.csv")
 
 
 def test_an_unknown_address_is_one_line() -> None:
-    with pytest.raises(AwattError, match=r"^nowhere://a: this address is not supported \(.*nowhere.*\)\.$"):
+    with pytest.raises(AwattError, match=r"^nowhere://a: this kind of address is not supported \(.*nowhere.*\)\.$"):
         find_files("nowhere://a")
 
 

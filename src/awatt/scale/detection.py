@@ -1,7 +1,7 @@
 """Detection in many files by many workers: each part of the input becomes one output file.
 
-Why not Ray Data's readers and writers: they change what they read (types of cells, order of rows), skip no faulty row
-with its line number, and cannot resume. Here every row has the bytes of the local engine.
+Why not Ray Data's readers and writers: they convert cells, do not keep the order of rows, cannot skip a faulty row and
+name its line, and cannot resume. Here the output has the same bytes as that of the local engine.
 
 A part is finished when its file and then its report are written. If a worker or a machine is lost, its part is
 processed again and writes the same file; a resumed job skips the parts that have a report. Only reports return to the
@@ -123,12 +123,12 @@ def _get_report(ray: Any, reference: Any) -> PartReport:
 
 
 def detect_part(name: str, part: Part, task: Task) -> PartReport | str:
-    """Detect in one part, write its file, then its report. An error of the whole file is returned as its message."""
+    """Detect in one part, write its file, then its report. An error is returned as its message, without a traceback."""
     try:
         report = _detect(name, part, task)
+        write_bytes(f"{task.out}/{REPORTS}/{name}.json", json.dumps(asdict(report)).encode())
     except AwattError as error:
         return str(error)
-    write_bytes(f"{task.out}/{REPORTS}/{name}.json", json.dumps(asdict(report)).encode())
     return report
 
 

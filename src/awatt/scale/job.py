@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -97,8 +98,9 @@ class Job:
         """The names of the finished parts, and their reports."""
         for name in list_folder(self.folder):
             if name.startswith("part-") and name.endswith(".json"):
-                report = json.loads(read_bytes(f"{self.folder}/{name}") or b"")
-                yield name.removesuffix(".json"), PartReport(**report)
+                with suppress(ValueError, TypeError):  # not written completely: the part is processed again
+                    report = PartReport(**json.loads(read_bytes(f"{self.folder}/{name}") or b""))
+                    yield name.removesuffix(".json"), report
 
     def finish(self, summary: Summary) -> None:
         """Mark the job as complete."""

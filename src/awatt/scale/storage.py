@@ -31,8 +31,8 @@ def is_remote(path: str) -> bool:
 
 
 def absolute(path: str) -> str:
-    """A path that means the same in every working directory; an address as it is, but for ``file://``."""
-    return path if is_remote(path) else os.path.abspath(_LOCAL.sub("", path, count=1))
+    """The path, independent of the working directory, of a local file or folder; a remote address as it is."""
+    return path.rstrip("/") if is_remote(path) else os.path.abspath(_LOCAL.sub("", path, count=1))
 
 
 def find_files(pattern: str) -> list[FileSize]:
@@ -48,7 +48,7 @@ def find_files(pattern: str) -> list[FileSize]:
             if any("**" in name and name != "**" for name in place.split("/")):
                 raise AwattError(f"{pattern}: '**' must be all of a folder's name, as in 'reviews/**/*.csv'.")
             fixed = re.split(r"[*?\[]", place, maxsplit=1)[0]
-            begin = max(0, len(fixed) - 1)
+            begin = max(0, len(fixed) - 1)  # names after this match a wildcard
             found = [
                 (path, info["size"])
                 for path, info in system.glob(place, detail=True).items()
@@ -161,12 +161,11 @@ def _locate(path: str) -> tuple[Any, str]:
         # Without its cache of listings, which would not see what the workers write.
         return cast("tuple[Any, str]", core.url_to_fs(path, use_listings_cache=False))
     except ImportError as error:
-        missing = str(getattr(error.__cause__, "name", None) or error)
-        raise AwattError(
-            f"{path}: this address needs the package '{missing}', which is not installed. Run: pip install {missing}"
-        ) from None
+        missing = getattr(error.__cause__, "name", None)
+        advice = f" Run: pip install {missing}" if missing else ""
+        raise AwattError(f"{path}: the driver for this address is not installed ({reason(error)}).{advice}") from None
     except ValueError as error:
-        raise AwattError(f"{path}: this address is not supported ({reason(error)}).") from None
+        raise AwattError(f"{path}: this kind of address is not supported ({reason(error)}).") from None
 
 
 @cache
