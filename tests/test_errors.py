@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from awatt.errors import AwattError, DataError, MissingExtraError, require
+from awatt.errors import AwattError, DataError, MissingExtraError, plural, require
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,8 @@ def test_a_package_that_fails_on_import_keeps_its_own_error(monkeypatch: pytest.
 
 def test_require_returns_a_module() -> None:
     assert isinstance(require("math", "train"), types.ModuleType)
+
+
+def test_a_count_has_the_right_plural() -> None:
+    assert [plural(count, "row") for count in (0, 1, 2, 1200)] == ["0 rows", "1 row", "2 rows", "1,200 rows"]
+    assert [plural(count, "query", "queries") for count in (1, 2)] == ["1 query", "2 queries"]

@@ -292,5 +292,5 @@ def test_paired_comparison_of_identical_runs() -> None:
 def test_paired_comparison_of_unpaired_runs_is_refused() -> None:
     with pytest.raises(AwattError, match="first run has 2 values and the second 3"):
         compare_paired([1, 2], [1, 2, 3])
-    with pytest.raises(AwattError, match="share 1 defined values"):
+    with pytest.raises(AwattError, match="share 1 defined value,"):
         compare_paired([1, math.nan], [1, 2])

@@ -39,3 +39,8 @@ def require(module: str, extra: str) -> ModuleType:
         raise MissingExtraError(
             f"this needs the package '{top}', which is not installed. Run: pip install 'awatt[{extra}]'"
         ) from None
+
+
+def plural(count: int, noun: str, several: str = "") -> str:
+    """A count with its noun, for messages: ``1 row``, ``2 rows``; ``several`` is an irregular plural."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or noun + 's'}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write to a temporary file in the same folder, then rename it to ``path``."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_bytes(content)
         os.replace(temporary, path)

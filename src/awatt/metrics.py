@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from awatt.errors import AwattError, require
+from awatt.errors import AwattError, plural, require
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -133,14 +133,14 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedComparison:
     first, second = _values(first), _values(second)
     if first.size != second.size:
         raise AwattError(
-            f"the first run has {first.size} values and the second {second.size}, but a paired comparison "
+            f"the first run has {plural(first.size, 'value')} and the second {second.size}, but a paired comparison "
             "needs the same episodes or seeds in both. Evaluate both runs with the same settings."
         )
     differences = first - second
     differences = differences[~np.isnan(differences)]
     if differences.size < 2:
         raise AwattError(
-            f"the runs share {differences.size} defined values, but a paired comparison needs at least 2. "
+            f"the runs share {plural(differences.size, 'defined value')}, but a paired comparison needs at least 2. "
             "Evaluate both over more episodes or seeds."
         )
     difference, half_width = mean_ci95(differences)

@@ -271,7 +271,7 @@ def test_too_few_sentences_are_refused_by_the_name_of_their_aspect() -> None:
 def test_an_aspect_that_is_mentioned_but_never_listed_has_no_sentences() -> None:
     corpus = Corpus.from_rows("train", [("a b", ("a",), ("b",)), ("a", ("a",), ())])
     assert refusal(corpus, EpisodeShape(1, 1, 1)) == (
-        "aspect 'b' has 0 sentences, but 1-shot with 1 queries needs 2. Add 2, or lower --n-shot or --n-query."
+        "aspect 'b' has 0 sentences, but 1-shot with 1 query needs 2. Add 2, or lower --n-shot or --n-query."
     )
 
 

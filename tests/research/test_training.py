@@ -563,7 +563,7 @@ ONE_ASPECT = "".join(f'{{"text": "noise{number}", "aspects": ["a"]}}\n' for numb
     ("change", "val", "message"),
     [
         ({}, None, "has no val split"),
-        ({}, ONE_ASPECT, "the val split has 1 aspects, but 3-way needs 3"),
+        ({}, ONE_ASPECT, "the val split has 1 aspect, but 3-way needs 3"),
         ({}, '{"text": "x"}\n', "aspects"),
         ({"method": "matching", "threshold": "policy"}, "", "looks at distances, which this method does not have"),
     ],

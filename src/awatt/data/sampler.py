@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from awatt.data.corpus import Corpus
 from awatt.data.episode import Episode
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 
 Keys = npt.NDArray[np.uint64]
 
@@ -108,7 +108,7 @@ class EpisodeSampler:
         free = int((~mentioned).sum(1).min())
         if free < self.shape.n_none:
             raise AwattError(
-                f"an episode needs {self.shape.n_none} sentences without any of its aspects, but the "
+                f"an episode needs {plural(self.shape.n_none, 'sentence')} without any of its aspects, but the "
                 f"{self.corpus.split} split has only {free}. Lower the none rate, n_way or n_query."
             )
         return chosen
@@ -121,10 +121,11 @@ class EpisodeSampler:
         worst = int((~excluded).sum(1).argmin())
         name = self.corpus.aspects[aspects[worst]]
         own = candidates[worst] >= 0
+        used = (excluded[worst] & own).sum()
         raise AwattError(
-            f"aspect '{name}' has {own.sum()} sentences, but {(excluded[worst] & own).sum()} of them are used for "
-            f"other aspects of the same episode, and {self.shape.n_shot}-shot with {self.shape.n_query} queries needs "
-            f"{each}. Add sentences that mention only '{name}', or lower --n-shot or --n-query."
+            f"aspect '{name}' has {plural(own.sum(), 'sentence')}, but {used} of them are used "
+            f"for other aspects of the same episode, and {_requirement(self.shape)} needs {each}. "
+            f"Add sentences that mention only '{name}', or lower --n-shot or --n-query."
         )
 
 
@@ -153,16 +154,20 @@ def _check(corpus: Corpus, shape: EpisodeShape) -> None:
     """Raise an error if the corpus is too small, with what it has and what is needed."""
     if len(corpus.aspects) < shape.n_way:
         raise AwattError(
-            f"the {corpus.split} split has {len(corpus.aspects)} aspects, but {shape.n_way}-way needs {shape.n_way}. "
-            f"Add aspects or lower --n-way."
+            f"the {corpus.split} split has {plural(len(corpus.aspects), 'aspect')}, but {shape.n_way}-way needs "
+            f"{shape.n_way}. Add aspects or lower --n-way."
         )
     needed = shape.n_shot + shape.n_query
     for aspect, members in zip(corpus.aspects, corpus.members, strict=True):
         if len(members) < needed:
             raise AwattError(
-                f"aspect '{aspect}' has {len(members)} sentences, but {shape.n_shot}-shot with {shape.n_query} queries "
-                f"needs {needed}. Add {needed - len(members)}, or lower --n-shot or --n-query."
+                f"aspect '{aspect}' has {plural(len(members), 'sentence')}, but {_requirement(shape)} needs "
+                f"{needed}. Add {needed - len(members)}, or lower --n-shot or --n-query."
             )
+
+
+def _requirement(shape: EpisodeShape) -> str:
+    return f"{shape.n_shot}-shot with {plural(shape.n_query, 'query', 'queries')}"
 
 
 def _mix(values: Keys) -> Keys:

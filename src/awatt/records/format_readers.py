@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, cast
 
-from awatt.errors import DataError
+from awatt.errors import DataError, plural
 from awatt.records.formats import (
     DELIMITERS,
     MAX_LINE,
     STANDARD_STREAM,
     InvalidValueError,
     allow_long_cells,
-    count,
     reason,
     short_repr,
     to_json,
@@ -189,7 +188,7 @@ def _read_delimited(source: Source, delimiter: str) -> Rows:
         if len(cells) == len(names):
             yield line, dict(zip(names, cells, strict=True))
         else:
-            found = f"found {count(len(cells), 'cell')}, but the header names {count(len(names), 'column')}"
+            found = f"found {plural(len(cells), 'cell')}, but the header names {plural(len(names), 'column')}"
             advice = f"Put a cell that contains {delimiter!r} in double quotes."
             source.on_error(source.error(f"{found}: {short_repr(delimiter.join(cells))}. {advice}", line))
 

@@ -64,11 +64,6 @@ def short_repr(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def count(number: int, noun: str) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def reason(error: Exception) -> str:
     """What an exception says, in one line."""
     known = error.strerror if isinstance(error, OSError) else None
