@@ -213,6 +213,23 @@ def test_rows_that_cannot_be_read_are_listed_with_their_lines(
     assert "and 1 more rows that cannot be read" in ray.err
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_double_stars_in_an_address_found_the_files_of_one_level_only(
+    cluster: Any, tmp_path: Path, folder: Path, run: Run, scheme: str
+) -> None:
+    for name in ("a.csv", "one/b.csv", "one/two/c.csv"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(f"text,file\nthe pizza,{name}\n")
+    pattern, out = f"{scheme}{tmp_path}/in/**/*.csv", tmp_path / "out"
+    done = run("detect", pattern, "--examples", folder / "aspects.json", "--out", f"{scheme}{out}", "--engine", "ray")
+    assert (done.code, done.err.splitlines()[0].partition(" in ")[0]) == (0, "3 sentences")
+    assert [path.read_text().splitlines()[1].split(",")[1] for path in parts(out)] == [
+        "a.csv",
+        "one/b.csv",
+        "one/two/c.csv",
+    ]
+
+
 def test_an_error_of_a_whole_file_is_one_line(cluster: Any, tmp_path: Path, folder: Path, run: Run) -> None:
     (tmp_path / "in.csv").write_text("id,review\n1,good\n")
     arguments = ("detect", tmp_path / "in.csv", "--examples", folder / "aspects.json", "--engine", "ray")
