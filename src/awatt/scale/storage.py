@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
@@ -54,8 +54,9 @@ def find_files(pattern: str) -> list[FileSize]:
                 for path, info in system.glob(place, detail=True).items()
                 if info["type"] == "file" and ("/." not in path[begin:] or "/." in place[begin:])
             ]
-            if not found:  # glob passes over what it may not list; this says why
-                _list(system, fixed.rpartition("/")[0])
+            with suppress(FileNotFoundError):
+                if not found:  # glob passes over what it may not list; this says why
+                    system.ls(fixed.rpartition("/")[0])
     if not found:
         raise AwattError(f"{pattern}: no file matches. Check the path, and put it in quotes: 'reviews/*.parquet'.")
     name = system.unstrip_protocol if is_remote(pattern) else str
@@ -84,24 +85,16 @@ def make_folder(path: str) -> None:
 
 def list_folder(path: str) -> list[str]:
     """The names in a folder, sorted; none if there is no such folder."""
-    with _located(path, "listed") as (system, place):
-        return sorted(name.rstrip("/").rpartition("/")[2] for name in _list(system, place))
-
-
-def _list(system: Any, place: str) -> list[str]:
-    try:
-        return cast("list[str]", system.ls(place, detail=False))
-    except FileNotFoundError:
-        return []
+    with _located(path, "listed") as (system, place), suppress(FileNotFoundError):
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in system.ls(place, detail=False))
+    return []
 
 
 def read_bytes(path: str) -> bytes | None:
     """The content of a file; None if there is no such file."""
-    with _located(path, "read") as (system, place):
-        try:
-            return cast("bytes", system.cat_file(place))
-        except FileNotFoundError:
-            return None
+    with _located(path, "read") as (system, place), suppress(FileNotFoundError):
+        return cast("bytes", system.cat_file(place))
+    return None
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -129,10 +122,8 @@ def remove_files(folder: str, names: Iterable[str]) -> None:
     """Remove files from a folder; those that do not exist are ignored."""
     with _located(folder, "written") as (system, place):
         for name in names:
-            try:
+            with suppress(FileNotFoundError):
                 system.rm_file(f"{place}/{name}")
-            except FileNotFoundError:
-                continue
 
 
 @contextmanager
