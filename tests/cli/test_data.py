@@ -140,7 +140,7 @@ def test_stats_refuse_malformed_json_in_one_line(run_script: Run, dataset: Path)
     path = dataset / "test.json"
     path.write_text('{"soup": [\n[["hot"], oops]]}')
     line = one_line(run_script("data", "stats", dataset))
-    assert line == f"{path}, line 2: not JSON at character 11: Expecting value. Mend or download the file again."
+    assert line == f"{path}, line 2: not JSON at character 11: Expecting value. Fix it, or download the file again."
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"soup": 1}', '{"soup": [1]}', '{"so\\nup": [1]}'])

@@ -142,7 +142,7 @@ def test_bad_rows_are_listed_and_left_out(run: Run) -> None:
     code, _, err = run("detect", "bad.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl")
     assert code == 3
     assert [row["id"] for row in read_rows("found.jsonl")] == ["1", "3"]
-    assert "awatt: bad.csv, line 3: found 1 cells, but the header names 2 columns" in err
+    assert "awatt: bad.csv, line 3: found 1 cell, but the header names 2 columns" in err
     assert "awatt: and 11 more rows that cannot be read" in err
     assert "2 sentences in " in err
     assert "31 rows left out" in err
@@ -163,7 +163,7 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         Path(name).write_text("precious")
         code, _, err = run(*arguments, name)
         assert code == 2
-        assert err == f"awatt: {name}: the file exists. Use --overwrite to replace it, or another name.\n"
+        assert err == f"awatt: {name}: the file already exists. Use --overwrite to replace it, or another name.\n"
         assert Path(name).read_text() == "precious"
         assert run(*arguments, name, "--overwrite").code == 0
         assert len(read_rows(name)) == 6
@@ -179,7 +179,7 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this is a file to read"),
         (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this is a file to read"),
         (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
-        (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not known"),
+        (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not supported"),
         (("-", "--out", "a.jsonl", "--resume"), "--resume cannot go on from '-' to 'a.jsonl'"),
         (("reviews.csv", "--resume"), "--resume cannot go on"),
         (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
@@ -274,7 +274,7 @@ import os, sys
 from awatt.cli import main
 from awatt.records import resumable
 
-resumable.EVERY = 0.0
+resumable.COMMIT_INTERVAL = 0.0
 commit = resumable.ResumableWriter._commit
 
 def commit_and_stop(self):
@@ -341,14 +341,14 @@ def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch:
         return make_row(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("awatt.records.resumable.EVERY", 0.0)
+        patch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0)
         patch.setattr(bulk.RowMaker, "row", interrupt)
         assert run(*command).code == 130
     assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
     many.write_text(many.read_text() + "20000,more\n")
     code, _, err = run(*command, "--resume")
     assert code == 2
-    assert "begun with another input file" in err
+    assert "started with another input file" in err
 
 
 def test_a_pipe_that_closes_ends_it_quietly(script: Path, many: Path) -> None:
@@ -430,7 +430,7 @@ def test_a_full_disk_is_one_line_and_1(script: Path, command: tuple[str, ...]) -
 
 
 def test_a_cut_gzip_file_keeps_what_was_done(run: Run, many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.records.resumable.EVERY", 0.0)
+    monkeypatch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0)
     whole = gzip.compress(many.read_bytes(), mtime=0)
     Path("cut.csv.gz").write_bytes(whole[: len(whole) // 2])
     code, _, err = run("detect", "cut.csv.gz", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")

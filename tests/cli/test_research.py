@@ -360,7 +360,7 @@ def test_one_episode_has_no_interval_and_json_no_nan(run: Run, data: Path, train
         (["--split", "dev"], "{data} has no dev split."),
         (["--n-way", "0"], "n_way is 0, needs at least 1."),
         (["--n-way", "18"], "the test split has 17 aspects, but 18-way needs 18."),
-        (["--none-rate", "1"], "none_rate is 1.0, needs a share from 0 to below 1."),
+        (["--none-rate", "1"], "none_rate is 1.0, needs a number from 0 to below 1."),
     ],
 )
 def test_evaluate_refuses_in_one_line(run: Run, data: Path, trained: Path, more: list[str], message: str) -> None:

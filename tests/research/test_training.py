@@ -18,7 +18,7 @@ import torch
 
 import awatt
 from awatt.data.corpus import load_corpus
-from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, feasible_shapes
 from awatt.errors import AwattError
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.research.scoring import measure_system, replace_threshold, score_episodes
@@ -302,7 +302,7 @@ def test_acceptance_meets_episodes_of_all_shapes_in_turn(
     train(config, data, tmp_path / "run", device="cpu")
     corpus = load_corpus(data, "train")
     wanted = System.create(config.system, []).threshold.shapes(SHAPE)
-    shapes = [SHAPE, *(shape for shape in servable(corpus, wanted) if shape != SHAPE)]
+    shapes = [SHAPE, *(shape for shape in feasible_shapes(corpus, wanted) if shape != SHAPE)]
     assert {shape.n_way for shape in shapes} >= {1, 2, 3, 5}
     assert max(shape.n_way for shape in wanted) > len(corpus.aspects)  # some are left out
     assert {shape.none_rate for shape in shapes} == {0.0, 0.3, 0.5}
@@ -568,7 +568,7 @@ ONE_ASPECT = "".join(f'{{"text": "noise{number}", "aspects": ["a"]}}\n' for numb
     ("change", "val", "message"),
     [
         ({}, None, "has no val split"),
-        ({}, ONE_ASPECT, "the val split has 1 aspects, but 3-way needs 3"),
+        ({}, ONE_ASPECT, "the val split has 1 aspect, but 3-way needs 3"),
         ({}, '{"text": "x"}\n', "aspects"),
         ({"method": "matching", "threshold": "policy"}, "", "looks at distances, which this method does not have"),
     ],

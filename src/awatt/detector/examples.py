@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.errors import AwattError, DataError
-from awatt.records.formats import reason, shown
+from awatt.records.formats import reason, short_repr
 from awatt.records.reader import Record, read_records
 
 MOST_ASPECTS = 200  # more are a taxonomy; every score is computed for every sentence
@@ -58,7 +58,7 @@ class Examples:
         for aspect, texts in given.items():
             if isinstance(texts, str) or not isinstance(texts, Iterable):
                 raise AwattError(
-                    f"aspect {aspect!r} has {shown(texts)}, but needs a list of sentences. Put it in brackets."
+                    f"aspect {aspect!r} has {short_repr(texts)}, but needs a list of sentences. Put it in brackets."
                 )
         pairs = ((text, (aspect,)) for aspect, texts in given.items() for text in texts)
         return cls.from_pairs(pairs, given)
@@ -86,7 +86,7 @@ class Examples:
 
         def column(aspect: object) -> int:
             if not isinstance(aspect, str) or not aspect.strip():
-                raise AwattError(f"an aspect is named {shown(aspect)}, but a name is needed, such as 'food'.")
+                raise AwattError(f"an aspect is named {short_repr(aspect)}, but a name is needed, such as 'food'.")
             return columns.setdefault(aspect.strip(), len(columns))
 
         for aspect in aspects:
@@ -96,7 +96,7 @@ class Examples:
             if not isinstance(text, str) or not text.strip():
                 place = f" of aspect '{mentioned[0]}'" if mentioned else ""
                 raise AwattError(
-                    f"an example{place} is {shown(text)}, but a sentence is needed. Fill it in or remove it."
+                    f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it."
                 )
             check_characters(text, "an example")
             rows.setdefault(text.strip(), set()).update(map(column, mentioned))
@@ -159,7 +159,7 @@ def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
     aspects = record.get("aspects", ()) if isinstance(record, Mapping) and "text" in record else None
     if isinstance(aspects, str) or not isinstance(aspects, Iterable):
         raise AwattError(
-            f'an example is {shown(record)}, but {{"text": "Great pizza.", "aspects": ["food"]}}, say, is needed.'
+            f'an example is {short_repr(record)}, but {{"text": "Great pizza.", "aspects": ["food"]}}, say, is needed.'
         )
     return record["text"], aspects
 
@@ -174,7 +174,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"broken JSON ({error}). Check it, or give one object a line as .jsonl.", path) from None
     if not isinstance(value, dict) or not value:
-        raise DataError(f'found {shown(value)}, but {{"food": ["Great pizza."]}}, say, is needed.', path)
+        raise DataError(f'found {short_repr(value)}, but {{"food": ["Great pizza."]}}, say, is needed.', path)
     return value
 
 
@@ -188,12 +188,13 @@ def check_count(n_aspects: int) -> None:
 def check_texts(texts: Iterable[object]) -> list[str]:
     """A list of texts; what is not text is named with its place."""
     if isinstance(texts, str):
-        raise AwattError(f"found the single text {shown(texts)}, but a list of texts is needed. Put it in brackets.")
+        found = f"found the single text {short_repr(texts)}"
+        raise AwattError(f"{found}, but a list of texts is needed. Put it in brackets.")
     checked: list[str] = []
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             advice = "Fill it in or leave it out."
-            raise AwattError(f"text number {number} is {shown(text)}, but a string is needed. {advice}")
+            raise AwattError(f"text number {number} is {short_repr(text)}, but a string is needed. {advice}")
         check_characters(text, f"text number {number}")
         checked.append(text)
     return checked
@@ -229,7 +230,7 @@ def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[B
         rows = [list(row) for row in rows]
     except TypeError:
         advice = 'Give [["food"], ["food", "price"], []] or an indicator matrix.'
-        raise AwattError(f"y holds {shown(rows[0])}, but a list of labels a text is needed. {advice}") from None
+        raise AwattError(f"y holds {short_repr(rows[0])}, but a list of labels a text is needed. {advice}") from None
     if all(isinstance(label, str) for row in rows for label in row) and getattr(y, "ndim", 1) == 1:
         return _from_label_lists(rows, classes)
     return _from_matrix(rows, named)
@@ -242,7 +243,7 @@ def _from_label_lists(rows: list[list[str]], classes: Sequence[Any] | None) -> t
     for number, row in enumerate(rows):
         for label in row:
             if label not in columns:
-                raise AwattError(f"y has the label {label!r}, which is not among the classes {shown(found)}.")
+                raise AwattError(f"y has the label {label!r}, which is not among the classes {short_repr(found)}.")
             matrix[number, columns[label]] = True
     return matrix, found, False
 
@@ -252,7 +253,8 @@ def _from_matrix(rows: list[list[Any]], named: Sequence[Any] | None) -> tuple[Bo
     for number, row in enumerate(rows):
         if len(row) != width or any(value not in (0, 1) for value in row):
             needed = f"but an indicator matrix needs {width} numbers a row, each 0 or 1"
-            raise AwattError(f"row {number} of y is {shown(row)}, {needed}; or give lists of labels, which are text.")
+            advice = "or give lists of labels, which are text."
+            raise AwattError(f"row {number} of y is {short_repr(row)}, {needed}; {advice}")
     found = list(range(width)) if named is None else list(named)
     if len(found) != width:
         raise AwattError(f"y has {width} columns, but there are {len(found)} classes. Give one name a column.")

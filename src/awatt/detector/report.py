@@ -13,7 +13,7 @@ from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
 from awatt.detector.thresholds import Bools, Floats, f1, without_nan
 from awatt.errors import AwattError
-from awatt.records.formats import shown
+from awatt.records.formats import short_repr
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -93,7 +93,7 @@ class Report:
         if self.suspects:
             lines += ["", "Examples that look mislabelled, the clearest first:"]
             lines += [
-                f"  {shown(s.text)}: {', '.join(s.aspects) or 'none'} given, looks like {', '.join(s.looks_like)}"
+                f"  {short_repr(s.text)}: {', '.join(s.aspects) or 'none'} given, looks like {', '.join(s.looks_like)}"
                 for s in self.suspects
             ]
         return "\n".join(lines)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.errors import AwattError
-from awatt.records.formats import shown
+from awatt.records.formats import short_repr
 from awatt.thresholds.default import default_threshold
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ def _number(threshold: object, auto: float) -> float:
     if isinstance(threshold, str) and threshold == AUTO:
         return auto
     if isinstance(threshold, str | bool | None) or not 0 <= (number := float(threshold)) <= 1:  # type: ignore[arg-type]
-        raise AwattError(f"the threshold is {shown(threshold)}, but 'auto' or a number from 0 to 1 is needed.")
+        raise AwattError(f"the threshold is {short_repr(threshold)}, but 'auto' or a number from 0 to 1 is needed.")
     return number
 
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from awatt.data.corpus import Corpus, find_split, load_corpus
 from awatt.data.episode import Episode
 from awatt.data.fewasp import SPLITS, read_json
-from awatt.data.sampler import EpisodeSampler, servable
+from awatt.data.sampler import EpisodeSampler, feasible_shapes
 from awatt.errors import AwattError
 from awatt.models import losses
 from awatt.research.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
@@ -133,7 +133,7 @@ class Trainer:
             # The ranking is learned by now: the best epoch is the one whose threshold does best.
             self.stages.append(Stage("threshold", rate, joint, True, "macro_f1"))
             others = [shape for shape in threshold.shapes(config.shape) if shape != config.shape]
-            self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in servable(corpus, others)]
+            self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in feasible_shapes(corpus, others)]
         system.trained_with = {"episode": asdict(config.shape), "seed": config.seed}
         self.progress = Progress()
         self._try_out()
