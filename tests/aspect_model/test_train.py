@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from awatt.aspect_model import train as training
 from awatt.aspect_model.model import AspectModel
-from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, best_threshold, merge, train
+from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, best_threshold, load_merged, train
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
 from awatt.metrics import reliability
@@ -57,7 +57,7 @@ def trained(data: Path, vectors: Path) -> AspectModel:
 
 
 def test_tasks_are_what_they_say(data: Path) -> None:
-    corpus = merge(data, "train")
+    corpus = load_merged(data, "train")
     sampler = TaskSampler(corpus, SMALL)
     for _ in range(50):
         task = sampler.draw()
@@ -72,7 +72,7 @@ def test_tasks_are_what_they_say(data: Path) -> None:
 
 
 def test_inner_nodes_are_all_their_children(data: Path) -> None:
-    corpus = merge(data, "train")
+    corpus = load_merged(data, "train")
     renamed = type(corpus)(
         corpus.split, corpus.sentences, tuple(f"node{place // 4}_{place}" for place in range(8)), corpus.mentions, ()
     )
@@ -149,7 +149,7 @@ def test_a_name_that_says_nothing_has_no_vector(trained: AspectModel) -> None:
     [
         ("model.safetensors", b"other", "sha256 differs"),
         ("config.json", b"{}", "not a model folder of awatt"),
-        ("config.json", b'{"format": 99}', "has format 99.*pip install --upgrade awatt"),
+        ("config.json", b'{"format": 99}', "has format 99, but this version.*pip install --upgrade awatt"),
         ("config.json", None, r"config\.json does not exist. A model is a folder with"),
         ("tokenizer.json", None, r"tokenizer\.json: is missing"),
     ],

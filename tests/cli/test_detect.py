@@ -174,22 +174,28 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
     [
         (("nope.csv",), "nope.csv: there is no such file"),
         (("reviews.csv", "--text-column", "body"), "column 'body': no such column; the columns are: 'id', 'text'"),
-        (("aspects.jsonl",), "the input has a column 'aspects' already. Name the new ones with, say, --prefix found_."),
-        (("reviews.csv", "--out", "a.txt"), "plain text has no room"),
-        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this is a file to read"),
-        (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this is a file to read"),
+        (
+            ("aspects.jsonl",),
+            "the input already has a column 'aspects'. Rename the new ones, for example with --prefix found_.",
+        ),
+        (("reviews.csv", "--out", "a.txt"), "plain text cannot hold aspects"),
+        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this file is an input"),
+        (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this file is an input"),
         (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
         (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not known"),
-        (("-", "--out", "a.jsonl", "--resume"), "--resume cannot go on from '-' to 'a.jsonl'"),
-        (("reviews.csv", "--resume"), "--resume cannot go on"),
-        (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
+        (("-", "--out", "a.jsonl", "--resume"), "--resume does not work from '-' to 'a.jsonl'"),
+        (("reviews.csv", "--resume"), "--resume does not work from"),
+        (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume does not work from"),
         (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
         (("reviews.csv", "--threshold", "food=auto"), "--threshold is 'food=auto', but a number is needed after '='"),
         (("reviews.csv", "--examples-text-column", "body"), "holds the text with --examples-text-column."),
         (("reviews.csv", "--text-column", "body"), "holds the text with --text-column."),
         (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
         (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
-        (("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"), "each needs ASPECT=NUMBER; found '0.5'"),
+        (
+            ("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"),
+            "each needs the form ASPECT=NUMBER; found '0.5'",
+        ),
         (("reviews.csv", "--mode", "best"), "there is no mode 'best'"),
         (("reviews.csv", "--model", "m"), "m/config.json does not exist"),
     ],
@@ -245,9 +251,9 @@ def test_examples_and_a_saved_detector_give_the_same(run: Run) -> None:
     wanted = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet").out
     assert run("detect", "reviews.csv", "--model", "saved", "--quiet").out == wanted
     both = run("detect", "reviews.csv", "--model", "saved", "--examples", "aspects.jsonl")
-    assert both.err.startswith("awatt: saved is a saved detector, which has its examples already.")
+    assert both.err.startswith("awatt: saved is a saved detector, which already has its examples.")
     neither = run("detect", "reviews.csv").err
-    wanted = "Give --examples FILE (sentences with their aspects), or --model FOLDER (a saved detector)."
+    wanted = "Give --examples FILE (sentences with their aspects) or --model FOLDER (a saved detector)."
     assert neither == f"awatt: {wanted}\n"
 
 
@@ -316,7 +322,9 @@ def test_a_finished_file_is_kept_unless_it_is_to_be_overwritten(run: Run) -> Non
     Path("reviews.csv").write_text("text\nanother one\n")
     code, out, err = run(*command)
     assert (code, out, err.count("\n")) == (0, "", 1)
-    assert "left as it is; its input, examples and settings were not compared. Use --overwrite" in err
+    assert (
+        "already complete, left unchanged; its input, examples and settings were not compared. Use --overwrite" in err
+    )
     assert Path("found.jsonl").read_text() == before
     assert run(*command, "--overwrite") == (0, "", "")
     assert [row["text"] for row in read_rows("found.jsonl")] == ["another one"]
@@ -450,7 +458,7 @@ def test_parquet_keeps_the_types_of_its_columns(run: Run) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "parquet"])
 def test_the_number_of_rows_is_estimated(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.detector.bulk.SAMPLE", 100_000)
+    monkeypatch.setattr("awatt.detector.bulk.SAMPLE_BYTES", 100_000)
     with RecordWriter(f"in.{suffix}") as writer:
         writer.write([{"text": f"{random.Random(number).random()} {number}"} for number in range(20_000)])
     estimate = bulk.estimate_rows(f"in.{suffix}")

@@ -28,10 +28,10 @@ def test_the_words_and_all_scores_are_shown(run: Run, examples: Path) -> None:
     assert "[pizza: food]" in lines[0]
     assert lines[2].split()[0] == "food"
     assert {line.split()[0] for line in lines[2:]} == {"food", "staff", "parking"}
-    assert err == "awatt: only 1 example of parking: weak. Add some, 5 are a good number.\n"
+    assert err == "awatt: only 1 example of parking, which is weak. Aim for about 5.\n"
 
 
-def test_a_review_is_explained_by_sentence(run: Run, examples: Path) -> None:
+def test_a_review_is_explained_sentence_by_sentence(run: Run, examples: Path) -> None:
     out = run("explain", "The pizza was delicious. The waiter was rude!", "--examples", examples, "--json").out
     found = json.loads(out)
     assert [part["text"] for part in found["sentences"]] == ["The pizza was delicious.", "The waiter was rude!"]
@@ -49,7 +49,7 @@ def test_the_text_may_come_from_stdin(run: Run, examples: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("text", ["", " ", "😀", "x" * 100_000])
-def test_any_text_has_an_answer(run: Run, examples: Path, text: str) -> None:
+def test_any_text_can_be_explained(run: Run, examples: Path, text: str) -> None:
     code, out, _ = run("explain", text, "--examples", examples, "--threshold", 0.999)
     assert code == 0
     assert "none" in out

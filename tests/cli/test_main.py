@@ -177,8 +177,8 @@ def test_the_demo_detects_in_the_sample(run: Run) -> None:
     code, out, err = run("demo", "--n-shot", 2)
     assert code == 0
     assert [domain for domain in ("restaurant: 6 aspects", "hotel: 6", "laptop: 5") if domain not in out] == []
-    assert "sentences exactly as a person marked them" in out
-    assert err.endswith("s for everything, loading the model too.\n")
+    assert "sentences exactly as a person labelled them" in out
+    assert err.endswith("s in total, including loading the model.\n")
     assert run("demo", "--n-shot", 2).out == out
     assert run("demo", "--n-shot", 2, "--seed", 6).out != out
 
@@ -187,7 +187,7 @@ def test_a_demo_that_asks_for_too_much_says_so(run: Run) -> None:
     code, out, err = run("demo", "--n-shot", 1000)
     assert (code, out) == (2, "")
     assert err.startswith("awatt: aspect '")
-    assert err.endswith("but --n-shot 1000 needs more than that. Lower it.\n")
+    assert err.endswith("but --n-shot 1000 needs at least 1001. Lower it.\n")
 
 
 def test_the_folder_of_a_named_project_is_not_made(run: Run, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: P
     assert code == 0
     assert len(out.splitlines()) == 18
     assert all(line.endswith("min") for line in out.splitlines())
-    assert "0 of 18 runs are done" in err
+    assert "0 of 18 runs done" in err
     assert "About 45 min with --jobs 1: 0 estimated from earlier runs, 18 guessed at 3 s" in err
     assert not list(tmp_path.iterdir())
 
@@ -90,12 +90,15 @@ def test_lists_are_words_or_have_commas(run: Run, tmp_path: Path, arguments: str
         (["overview-single", "--datasets", "foo", "--methods", "static"], "--datasets has 'foo'"),
         (["table-encoders", "--datasets", "foo"], "--datasets has 'foo', this item has: FewAsp."),
         (["table-single", "--seeds", "five"], "--seeds needs whole numbers, found 'five'"),
-        (["table-single"], "--data is needed"),
-        (["table-statistics"], "--data is needed"),
+        (["table-single"], "results are missing. Give --data FOLDER"),
+        (["table-statistics"], "results are missing. Give --data FOLDER"),
         (["figure-queries", "--settings", "5x5"], "--settings is for tables"),
         (["tables"], "has no results"),
         (["report"], "has no results"),
-        (["table-single", "tables"], "'tables' and 'report' stand alone, found: table-single tables"),
+        (
+            ["table-single", "tables"],
+            "'tables' and 'report' cannot be combined with other items, found: table-single tables",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line_that_helps(run: Run, tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -133,7 +136,7 @@ def test_several_items_share_a_grid_that_ends_with_tables_and_figures(
     arguments = ("--seeds", "5", "--data", tmp_path, "--out", tmp_path / "out")
     code, out, err = run("reproduce", "figure-repeats", "overview-single", *arguments)
     assert code == 0
-    assert "0 of 16 runs are done, 16 to go" in err
+    assert "0 of 16 runs done, 16 to go" in err
     assert "FewAsp/5x5/proto-awatt+e_M-50-seed5" in err
     assert out.startswith("# Seven methods")
     assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {

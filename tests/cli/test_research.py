@@ -143,11 +143,13 @@ def test_an_existing_folder_needs_resume(run: Run, data: Path, tmp_path: Path) -
     assert run(*arguments).code == 0
     code, _, err = run(*arguments)
     assert code == 2
-    assert err == f"awatt: {tmp_path / 'run'} already holds a run. Add --resume to go on, or name another --out.\n"
+    assert (
+        err == f"awatt: {tmp_path / 'run'} already holds a run. Add --resume to continue it, or choose another --out.\n"
+    )
     assert run(*arguments, "--resume") == (0, f"{tmp_path / 'run'}\n", "")
     code, _, err = run(*arguments, "--resume", "--seed", "6")
     assert code == 2
-    assert "holds a run with other settings (seed differ)" in err
+    assert "holds a run with other settings (different: seed)" in err
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_ctrl_c_says_what_is_kept(
     monkeypatch.setattr(f"awatt.cli.progress.TrainingProgress.{name}", interrupt)
     code, out, err = run(*training(data, tmp_path / "run", "--quiet"))
     assert (code, out) == (130, "")
-    assert err.startswith(f"awatt: stopped. {kept.format(out=tmp_path / 'run')} --resume goes on.\n")
+    assert err.startswith(f"awatt: stopped. {kept.format(out=tmp_path / 'run')} Continue with --resume.\n")
     monkeypatch.undo()
     assert (tmp_path / "run" / "checkpoint.safetensors").exists()
     app(training(data, tmp_path / "run", "--quiet", "--resume"), standalone_mode=False)
@@ -248,7 +250,7 @@ def test_a_fault_in_the_file_names_it(run: Run, data: Path, tmp_path: Path, cont
     [
         ("method = 'x'", f"there is no method 'x'. Choose one of: {METHODS}."),
         ("[model]\nem = 3", "there is no setting 'model.em'. Valid here: model.e_m"),
-        ("seed = -1", "the seed is -1, needs a whole number from 0"),
+        ("seed = -1", "the seed is -1, but needs a whole number from 0"),
         ("[training]\npatience = 'x'", "setting 'training.patience' is 'x', needs int."),
     ],
 )

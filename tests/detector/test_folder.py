@@ -104,7 +104,7 @@ def test_a_changed_or_missing_file_is_named(detector: AspectDetector, tmp_path: 
     folder = detector.save_pretrained(tmp_path / "saved")
     with (folder / name).open("ab") as stream:
         stream.write(b" ")
-    with pytest.raises(AwattError, match=rf"{name}: is not the file that config.json names"):
+    with pytest.raises(AwattError, match=rf"{name}: does not match its sha256 in config.json"):
         AspectDetector.from_pretrained(folder)
     (folder / name).unlink()
     with pytest.raises(AwattError, match=rf"{name}: is missing or cannot be read"):
@@ -120,7 +120,10 @@ def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Pat
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["format"] = 99
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(AwattError, match="has format 99.*pip install --upgrade awatt"):
+    with pytest.raises(
+        AwattError,
+        match=r"has format 99, but this version of awatt \(.*\) reads formats 1 to 2\. Run: pip install --upgrade awatt",
+    ):
         AspectDetector.from_pretrained(folder)
 
 

@@ -156,7 +156,7 @@ def test_modes_of_a_run(toy_data: Path, corpus: Corpus, tmp_path: Path) -> None:
     texts = list(corpus.sentences)
     examples = {"a": texts[:3], "b": texts[3:6]}
     static = make_run(toy_data, corpus, tmp_path / "static", "proto-awatt")
-    with pytest.raises(AwattError, match="mode acceptance needs probabilities, but .* has the static threshold"):
+    with pytest.raises(AwattError, match=r"mode acceptance needs probabilities, but .* has the static threshold"):
         AspectDetector.from_examples(examples, model=static, mode="acceptance").detect(texts[10])
     folder = make_run(toy_data, corpus, tmp_path / "acceptance", "proto-awatt", "acceptance")
     paper = AspectDetector.from_examples(examples, model=folder, mode="paper")

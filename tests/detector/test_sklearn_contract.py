@@ -158,5 +158,5 @@ def test_classes_that_do_not_fit() -> None:
         AspectDetector(classes=["a", "b", "c"]).fit(TEXTS, MATRIX)
     with pytest.raises(AwattError, match="the label 'staff', which is not among the classes"):
         AspectDetector(classes=["food"]).fit(TEXTS, LABELS)
-    with pytest.raises(AwattError, match="are not different"):
+    with pytest.raises(AwattError, match="are not unique"):
         AspectDetector(classes=["a", "a"]).fit(TEXTS, MATRIX)

@@ -174,7 +174,7 @@ def test_static_is_the_default_of_the_number_of_aspects(data: Path) -> None:
 def test_a_calibrated_kind_looks_at_validation(
     data: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Any]
 ) -> None:
-    monkeypatch.setattr("awatt.research.scoring._CALIBRATION", 40)
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION_EPISODES", 40)
     system = make(data)
     replace_threshold(system, name, data, SHAPE, 5)
     threshold = kind(kind.config_type(), 3, 6)
@@ -199,7 +199,7 @@ def test_a_trained_kind_stays_where_it_is_and_cannot_be_put_elsewhere(data: Path
 
 
 def test_acceptance_is_calibrated_again_for_these_episodes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.research.scoring._CALIBRATION", 40)
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION_EPISODES", 40)
     system = make(data, "acceptance")
     own, seen = system.threshold, []
     monkeypatch.setattr(type(own), "calibrate", lambda self, validation: seen.extend(validation))

@@ -32,7 +32,7 @@ def test_a_run_begins_with_what_was_asked_for(folder: RunFolder) -> None:
 
 def test_an_existing_run_is_not_written_over(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
-    with pytest.raises(AwattError, match=r"already holds a run\. Add --resume to go on, or name another --out"):
+    with pytest.raises(AwattError, match=r"already holds a run\. Add --resume to continue it, or choose another --out"):
         folder.open(ASKED, resume=False)
 
 
@@ -44,7 +44,9 @@ def test_resume_without_a_run_begins_one(folder: RunFolder) -> None:
 def test_resume_goes_on_with_the_same_settings_only(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     folder.open(ASKED, resume=True)
-    with pytest.raises(AwattError, match=r"other settings \(episode, seed differ\)\. Resume with the same ones"):
+    with pytest.raises(
+        AwattError, match=r"other settings \(different: episode, seed\)\. Resume with the same settings"
+    ):
         folder.open({**ASKED, "seed": 6, "episode": {"n_way": 10}}, resume=True)
 
 
@@ -57,7 +59,7 @@ def test_resume_is_refused_although_the_settings_are_the_same_when_one_is_a_tupl
 def test_resume_is_refused_with_another_version(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.open(ASKED, resume=False)
     monkeypatch.setattr("awatt.research.runs.__version__", "0.0.0")
-    with pytest.raises(AwattError, match=r"other settings \(awatt differ\)"):
+    with pytest.raises(AwattError, match=r"other settings \(different: awatt\)"):
         folder.open(ASKED, resume=True)
 
 
@@ -65,7 +67,9 @@ def test_resume_is_refused_with_another_version(folder: RunFolder, monkeypatch: 
 def test_a_folder_with_a_foreign_model_counts_as_a_finished_run(folder: RunFolder, resume: bool) -> None:
     folder.path.mkdir(parents=True)
     (folder.path / "config.json").write_text("{}")
-    with pytest.raises(AwattError, match=r"already holds a model that is no run of awatt train\. Name another --out"):
+    with pytest.raises(
+        AwattError, match=r"already holds a model that is not a run of awatt train\. Choose another --out"
+    ):
         folder.open(ASKED, resume)
     assert not folder.description.exists()
 
@@ -94,13 +98,13 @@ def test_a_damaged_description_is_refused(folder: RunFolder, content: str, messa
 
 def test_the_log_has_a_line_an_epoch_and_forgets_what_is_done_again(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
-    folder.forget_after(0)
+    folder.truncate_log(0)
     assert not folder.log.exists()
     for epoch in range(1, 5):
         folder.append({"epoch": epoch})
     with folder.log.open("a") as lines:
         lines.write('{"epoch": 5, "lo')  # killed while writing
-    folder.forget_after(3)
+    folder.truncate_log(3)
     folder.append({"epoch": 4})
     assert [json.loads(line)["epoch"] for line in folder.log.read_text().splitlines()] == [1, 2, 3, 4]
 
@@ -130,7 +134,7 @@ def test_a_broken_checkpoint_is_refused_with_what_to_do(folder: RunFolder, damag
     whole, no_progress = folder.checkpoint.read_bytes(), safetensors.torch.save({"a": torch.zeros(1)})
     broken = {"cut": whole[:-7], "garbage": b"\x80\x04pickle" * 20, "empty": b"", "no progress": no_progress}
     folder.checkpoint.write_bytes(broken[damage])
-    with pytest.raises(DataError, match=r"cannot be read \(.*\)\. Delete the folder to start the run anew") as caught:
+    with pytest.raises(DataError, match=r"cannot be read \(.*\)\. Delete the folder to start the run again") as caught:
         folder.load_checkpoint()
     assert str(folder.checkpoint) in str(caught.value)
 
@@ -142,7 +146,7 @@ def test_a_run_that_stops_early_says_what_is_kept(folder: RunFolder, has_model: 
         (folder.path / "config.json").write_text("{}")
     assert folder.has_model() == has_model
     kept = f"The best epoch so far is in {folder.path}." if has_model else "No epoch was finished yet."
-    assert folder.say_what_is_kept() == kept
+    assert folder.describe_kept() == kept
 
 
 # ---- the optimisers

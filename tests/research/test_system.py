@@ -306,12 +306,12 @@ def cut(folder: Path) -> None:
         (
             rewrite(sha256={"model.safetensors": "0" * 64}),
             "model.safetensors",
-            "is not the file that config.json names (sha256 differs)",
+            "does not match its sha256 in config.json (sha256 differs)",
         ),
         (rewrite(sha256="0" * 64), "config.json", "has no valid 'sha256'"),
         (rewrite(sha256={}), "config.json", "names no sha256 for model.safetensors"),
         (rewrite(sha256={"model.safetensors": "0" * 64, "../x": "0" * 64}), "config.json", "has no valid 'sha256'"),
-        (cut, "model.safetensors", "is not the file that config.json names (sha256 differs)"),
+        (cut, "model.safetensors", "does not match its sha256 in config.json (sha256 differs)"),
         (reweigh(lambda state: b"\x80\x04pickle"), "model.safetensors", "is not a safetensors file"),
         (reweigh(lambda state: b""), "model.safetensors", "is not a safetensors file"),
         (
@@ -358,5 +358,5 @@ def test_other_settings_than_the_weights_have_are_refused(saved: Path) -> None:
     settings = json.loads((saved / "config.json").read_bytes())["settings"]
     settings["model"]["e_m"] = 7
     rewrite(settings=settings)(saved)
-    with pytest.raises(DataError, match=r"has \(6, 10\) for 'model\.weight', its config\.json needs \(6, 7\)"):
+    with pytest.raises(DataError, match=r"has \(6, 10\) for 'model\.weight', but its config\.json needs \(6, 7\)"):
         System.load(saved)

@@ -345,7 +345,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another(
 def test_a_large_seed_overflows_in_torch(data: Path, tmp_path: Path) -> None:
     train(configure(data, seed=2**64 - 1, schedule=replace(SHORT, max_epochs=1)), data, tmp_path / "run", device="cpu")
     for seed in (2**64, -1):
-        with pytest.raises(AwattError, match=rf"the seed is {seed}, needs a whole number from 0 to 2\*\*64 - 1"):
+        with pytest.raises(AwattError, match=rf"the seed is {seed}, but needs a whole number from 0 to 2\*\*64 - 1"):
             configure(data, seed=seed)
 
 
@@ -467,9 +467,9 @@ def test_another_setting_does_not_resume(data: Path, tmp_path: Path) -> None:
     train(configure(data), data, run, device="cpu")
     with pytest.raises(AwattError, match=r"already holds a run\. Add --resume"):
         train(configure(data), data, run, device="cpu")
-    with pytest.raises(AwattError, match=r"other settings \(seed differ\)"):
+    with pytest.raises(AwattError, match=r"other settings \(different: seed\)"):
         train(configure(data, seed=6), data, run, resume=True, device="cpu")
-    with pytest.raises(AwattError, match=r"other settings \(training differ\)"):
+    with pytest.raises(AwattError, match=r"other settings \(different: training\)"):
         train(configure(data, schedule=replace(SHORT, patience=9)), data, run, resume=True, device="cpu")
 
 
@@ -614,7 +614,7 @@ def test_a_broken_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_schedule_that_makes_no_sense_is_refused(name: str, value: float) -> None:
-    with pytest.raises(AwattError, match=rf"training\.{name} is {value}, needs"):
+    with pytest.raises(AwattError, match=rf"training\.{name} is {value}, but needs"):
         TrainingConfig(**{name: value})  # type: ignore[arg-type]
 
 

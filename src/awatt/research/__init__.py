@@ -1,1 +1,1 @@
-"""The paper's systems put together: trained, measured and saved."""
+"""The paper's systems: assembled from their parts, trained, evaluated and saved."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awatt.detector.bulk import (
     BATCH,
-    LISTED,
+    MAX_LISTED_ERRORS,
     NO_COLUMN,
     AlreadyCompleteError,
     BulkConfig,
@@ -79,7 +79,7 @@ def detect_files(
     workers: int | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    max_errors: int = LISTED,
+    max_errors: int = MAX_LISTED_ERRORS,
     also_read: Sequence[str] = (),
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
