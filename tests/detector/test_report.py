@@ -1,4 +1,4 @@
-"""The report and the suggestions."""
+"""The report and the suggestions of what to label next."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_suggestions_are_uncertain_and_different() -> None:
         detector.suggest(texts, 0)
 
 
-def test_known_scores_give_the_same_suggestions() -> None:
+def test_precomputed_scores_give_the_same_suggestions() -> None:
     from awatt.detector.detector import AspectDetector
     from awatt.detector.suggest import make_suggestions
 

@@ -1,4 +1,4 @@
-"""A run's folder: it begins once, goes on only as it was asked for, and its checkpoint loses nothing."""
+"""A run's folder: it starts once, resumes only with the same settings, and its checkpoint loses nothing."""
 
 import json
 from pathlib import Path
@@ -23,25 +23,25 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "below" / "run")
 
 
-def test_a_run_begins_with_what_was_asked_for(folder: RunFolder) -> None:
+def test_a_new_run_saves_its_settings(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     assert json.loads(folder.description.read_text("utf-8")) == {**ASKED, "awatt": awatt.__version__}
     assert folder.read_description()["seed"] == 5
     assert [path.name for path in folder.path.iterdir()] == ["run.json"]
 
 
-def test_an_existing_run_is_not_written_over(folder: RunFolder) -> None:
+def test_an_existing_run_is_not_overwritten(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     with pytest.raises(AwattError, match=r"already holds a run\. Add --resume to continue it, or choose another --out"):
         folder.open(ASKED, resume=False)
 
 
-def test_resume_without_a_run_begins_one(folder: RunFolder) -> None:
+def test_resume_without_a_run_starts_one(folder: RunFolder) -> None:
     folder.open(ASKED, resume=True)
     assert folder.description.exists()
 
 
-def test_resume_goes_on_with_the_same_settings_only(folder: RunFolder) -> None:
+def test_resume_requires_the_same_settings(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     folder.open(ASKED, resume=True)
     with pytest.raises(
@@ -50,7 +50,7 @@ def test_resume_goes_on_with_the_same_settings_only(folder: RunFolder) -> None:
         folder.open({**ASKED, "seed": 6, "episode": {"n_way": 10}}, resume=True)
 
 
-def test_resume_is_refused_although_the_settings_are_the_same_when_one_is_a_tuple(folder: RunFolder) -> None:
+def test_resume_was_refused_for_equal_settings_that_contain_a_tuple(folder: RunFolder) -> None:
     asked = {**ASKED, "settings": {"threshold": {"bandwidths": (0.1, 0.3)}}}
     folder.open(asked, resume=False)
     folder.open(asked, resume=True)
@@ -64,7 +64,7 @@ def test_resume_is_refused_with_another_version(folder: RunFolder, monkeypatch: 
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_folder_with_a_foreign_model_counts_as_a_finished_run(folder: RunFolder, resume: bool) -> None:
+def test_a_folder_with_another_model_counted_as_a_finished_run(folder: RunFolder, resume: bool) -> None:
     folder.path.mkdir(parents=True)
     (folder.path / "config.json").write_text("{}")
     with pytest.raises(
@@ -74,7 +74,7 @@ def test_a_folder_with_a_foreign_model_counts_as_a_finished_run(folder: RunFolde
     assert not folder.description.exists()
 
 
-def test_a_killed_write_leaves_its_temporary_file_behind(folder: RunFolder) -> None:
+def test_a_killed_write_left_its_temporary_file_behind(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     (folder.path / ".checkpoint.safetensors.123.part").write_bytes(b"half")
     folder.open(ASKED, resume=True)
@@ -83,9 +83,9 @@ def test_a_killed_write_leaves_its_temporary_file_behind(folder: RunFolder) -> N
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("[1, 2]", "is not a run's description"), ("{}", "is not a run's description"), ("{nonsense", "not JSON")],
+    [("[1, 2]", "does not describe a run"), ("{}", "does not describe a run"), ("{nonsense", "not JSON")],
 )
-def test_a_damaged_description_is_refused(folder: RunFolder, content: str, message: str) -> None:
+def test_a_damaged_description_is_an_error(folder: RunFolder, content: str, message: str) -> None:
     folder.open(ASKED, resume=False)
     folder.description.write_text(content)
     with pytest.raises(DataError, match=message) as caught:
@@ -96,7 +96,7 @@ def test_a_damaged_description_is_refused(folder: RunFolder, content: str, messa
 # ---- the log
 
 
-def test_the_log_has_a_line_an_epoch_and_forgets_what_is_done_again(folder: RunFolder) -> None:
+def test_the_log_has_one_line_per_epoch_and_is_truncated_on_resume(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     folder.truncate_log(0)
     assert not folder.log.exists()
@@ -112,7 +112,7 @@ def test_the_log_has_a_line_an_epoch_and_forgets_what_is_done_again(folder: RunF
 # ---- the checkpoint
 
 
-def test_a_checkpoint_comes_back_as_it_was(folder: RunFolder) -> None:
+def test_a_checkpoint_is_restored_unchanged(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     assert folder.load_checkpoint() is None
     tensors = {"a": torch.randn(3, 2), "b": torch.tensor(7), "c": torch.arange(4, dtype=torch.float64)}
@@ -128,7 +128,7 @@ def test_a_checkpoint_comes_back_as_it_was(folder: RunFolder) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "no progress"])
-def test_a_broken_checkpoint_is_refused_with_what_to_do(folder: RunFolder, damage: str) -> None:
+def test_a_broken_checkpoint_is_an_error_with_advice(folder: RunFolder, damage: str) -> None:
     folder.open(ASKED, resume=False)
     folder.save_checkpoint({"a": torch.zeros(100)}, {"epoch": 1})
     whole, no_progress = folder.checkpoint.read_bytes(), safetensors.torch.save({"a": torch.zeros(1)})
@@ -140,7 +140,7 @@ def test_a_broken_checkpoint_is_refused_with_what_to_do(folder: RunFolder, damag
 
 
 @pytest.mark.parametrize("has_model", [False, True])
-def test_a_run_that_stops_early_says_what_is_kept(folder: RunFolder, has_model: bool) -> None:
+def test_a_run_that_stops_early_describes_what_is_saved(folder: RunFolder, has_model: bool) -> None:
     folder.open(ASKED, resume=False)
     if has_model:
         (folder.path / "config.json").write_text("{}")
@@ -171,7 +171,7 @@ def step(module: Any, optimizers: dict[str, torch.optim.Optimizer], numbers: ran
             optimizer.step()
 
 
-def test_restored_optimisers_go_on_as_if_nothing_had_happened(folder: RunFolder) -> None:
+def test_restored_optimisers_continue_exactly(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     module, optimizers = network(0)
     step(module, optimizers, range(7))
@@ -195,7 +195,7 @@ def test_restored_optimisers_go_on_as_if_nothing_had_happened(folder: RunFolder)
         assert torch.equal(other.state_dict()[name], value), name
 
 
-def test_an_optimiser_that_has_not_begun_is_restored_too() -> None:
+def test_an_optimiser_without_state_is_restored_too() -> None:
     module, optimizers = network(0)
     other, fresh = network(0)
     for name, optimizer in fresh.items():

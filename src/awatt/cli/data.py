@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from awatt.cli.drawing import plural
+
 app = typer.Typer(help="Build, describe and check datasets.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -86,21 +88,21 @@ def check(
     from awatt.errors import DataError
     from awatt.records.reader import read_records
 
-    faults: list[DataError] = []
+    errors: list[DataError] = []
     aspects: Counter[str] = Counter()
     rows = empty = none = 0
-    for batch in read_records(file, text_column=text_column, aspects_column=aspects_column, on_error=faults.append):
+    for batch in read_records(file, text_column=text_column, aspects_column=aspects_column, on_error=errors.append):
         for record in batch:
             rows += 1
             empty += not record.text.strip()
             none += not record.aspects
             aspects.update(record.aspects)
-    for fault in faults:
-        typer.echo(f"awatt: {fault}", err=True)
+    for error in errors:
+        typer.echo(f"awatt: {error}", err=True)
     typer.echo(
-        f"{rows:,} rows read, {len(faults):,} with faults, {empty:,} with empty text, {none:,} without an aspect"
+        f"{plural(rows, 'row')} read, {len(errors):,} unreadable, {empty:,} with empty text, {none:,} without an aspect"
     )
     for aspect, count in aspects.most_common():
         typer.echo(f"{count:>8,}  {aspect}")
-    if faults:
+    if errors:
         raise typer.Exit(2)

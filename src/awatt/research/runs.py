@@ -39,10 +39,10 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name in ("learning_rate", "joint_learning_rate", "table_rate"):
             if not 0 < getattr(self, name) < math.inf:
-                raise AwattError(f"training.{name} is {getattr(self, name)}, but needs a number above 0.")
+                raise AwattError(f"training.{name} is {getattr(self, name)}, needs a number above 0.")
         for name in ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step"):
             if getattr(self, name) < 1:
-                raise AwattError(f"training.{name} is {getattr(self, name)}, but needs at least 1.")
+                raise AwattError(f"training.{name} is {getattr(self, name)}, needs at least 1.")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
-            raise AwattError(f"the seed is {self.seed}, but needs a whole number from 0 to 2**64 - 1.")
+            raise AwattError(f"the seed is {self.seed}, needs a whole number from 0 to 2**64 - 1.")
 
     def describe(self) -> dict[str, Any]:
         """As JSON, with every default written out."""
