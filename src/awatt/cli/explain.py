@@ -69,7 +69,8 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
         typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
     weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:
-        typer.echo(f"awatt: only 1 example of {', '.join(weak)}, which is weak. Aim for about 5.", err=True)
+        each = "each " if len(weak) > 1 else ""
+        typer.echo(f"awatt: only 1 example {each}of {', '.join(weak)}, which is weak. Aim for about 5.", err=True)
 
 
 def _as_dict(review: Review) -> dict[str, object]:

@@ -52,7 +52,7 @@ AspectsColumn = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="ENGINE", help="local (one process), or ray (many files, many cores or machines)."
+        "--engine", metavar="ENGINE", help="local (this machine, without Ray), or ray (many cores or machines)."
     ),
 ]
 Address = Annotated[

@@ -87,8 +87,8 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="X",
-            help="Use another threshold: a number; for a run also static, kernel-regression, mean-std, radius, or the "
-            "run's own kind (policy, acceptance), recalibrated for these episodes. [default: the model's own]",
+            help="Use another threshold: a number; for a run also static, kernel-regression, mean-std, radius, or "
+            "its own policy or acceptance; calibrated kinds are recalibrated. [default: the model's own]",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the episodes. [default: the model's]")] = None,

@@ -161,8 +161,8 @@ class AspectDetector:
         reviews = check_texts(texts)
         # A blank review has no sentences; one empty sentence gives it scores like any other.
         parts = [list(split_sentences(text)) or [(0, text)] for text in reviews]
-        begins = [start for sentences in parts for start, _ in sentences]
-        found = iter(self._detections([text for part in parts for _, text in part], begins, threshold, words))
+        starts = [start for sentences in parts for start, _ in sentences]
+        found = iter(self._detections([text for part in parts for _, text in part], starts, threshold, words))
         return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
 
     def transform(self, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
@@ -177,13 +177,13 @@ class AspectDetector:
         return transform(self, dataset, text_column, prefix)
 
     def _detections(
-        self, texts: list[str], begins: list[int], threshold: Threshold | None, words: bool
+        self, texts: list[str], starts: list[int], threshold: Threshold | None, words: bool
     ) -> list[Detection]:
-        """``begins`` is where each text begins in its review; word offsets are shifted by it."""
+        """``starts`` is where each text starts in its review; word offsets are shifted by it."""
         cut, model = self.thresholds(threshold), self.loaded_model
         found: list[Detection] = []
         for first in range(0, len(texts), CHUNK):
-            part, shifts = texts[first : first + CHUNK], begins[first : first + CHUNK]
+            part, shifts = texts[first : first + CHUNK], starts[first : first + CHUNK]
             sentences = model.tokenize(part)
             scores, accepted = self._decide(self._predict(part, sentences), cut)
             deciding = self._words(part, shifts, sentences, accepted) if words else {}
@@ -194,9 +194,9 @@ class AspectDetector:
                     list(compress(self.aspects_, hits)),
                     dict(zip(self.aspects_, row, strict=True)),
                     deciding.get(number, {}),
-                    begin,
+                    start,
                 )
-                for number, (text, begin, row, hits) in enumerate(rows)
+                for number, (text, start, row, hits) in enumerate(rows)
             ]
         return found
 
@@ -218,7 +218,7 @@ class AspectDetector:
         return Prediction(predicted.scores, accepted)
 
     def _words(
-        self, texts: Sequence[str], begins: Sequence[int], sentences: Sentences, accepted: Bools
+        self, texts: Sequence[str], starts: Sequence[int], sentences: Sentences, accepted: Bools
     ) -> dict[int, dict[str, list[Word]]]:
         """Deciding words by aspect, for each text with at least one aspect."""
         wanted, model = np.flatnonzero(accepted.any(1)), self.loaded_model
@@ -236,7 +236,7 @@ class AspectDetector:
             offsets = encoding.offsets[: len(weight)]
             found[number] = {
                 self.aspects_[aspect]: deciding_words(
-                    texts[number], offsets, weight[: len(offsets), column_of[aspect]], begins[number]
+                    texts[number], offsets, weight[: len(offsets), column_of[aspect]], starts[number]
                 )
                 for aspect in np.flatnonzero(accepted[number])
             }

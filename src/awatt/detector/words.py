@@ -42,8 +42,8 @@ def deciding_words(
     spans = [match.span() for match in takewhile(lambda match: match.start() < end, WORD.finditer(text))]
     if not spans:
         return []
-    begins = np.array([start for start, _ in spans])
-    word_of = np.searchsorted(begins, [start for start, _ in offsets], side="right") - 1  # of each token
+    starts = np.array([start for start, _ in spans])
+    word_of = np.searchsorted(starts, [start for start, _ in offsets], side="right") - 1  # of each token
     totals = np.bincount(np.maximum(word_of, 0), weights=weights, minlength=len(spans)).astype(np.float64)
     totals[[_is_punctuation(text[start:end]) for start, end in spans]] = 0
     if totals.sum() <= 0:
