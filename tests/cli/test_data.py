@@ -72,7 +72,7 @@ def test_build_with_a_file_as_output_is_a_one_line_error(run: Run, tmp_path: Pat
     assert run("data", "build", tmp_path, "--out", out) == (
         2,
         "",
-        f"awatt: {out}: this is a file, but a folder is needed. Name a folder.\n",
+        f"awatt: {out}: this is a file, but a folder is needed. Choose a folder.\n",
     )
     assert out.read_text() == "precious"
 

@@ -403,7 +403,7 @@ def test_an_input_without_rows(run: Run) -> None:
     assert done == (0, "text,aspects,score_food,score_staff,score_parking\n", "")
     Path("taken.csv").write_text("text,aspects\n")
     done = run("detect", "taken.csv", "--examples", "aspects.jsonl", "--out", "found.csv")
-    assert "the input has a column 'aspects' already" in done.err
+    assert "the input already has a column 'aspects'" in done.err
     assert not list(Path().glob("found*"))
 
 

@@ -189,5 +189,5 @@ def test_the_commands_accept_a_run(
     alone = run("detect", "reviews.txt", "--model", "run")
     assert (alone.code, alone.err) == (
         2,
-        "awatt: run is a run of 'awatt train', which knows no aspects yet. Add --examples FILE.\n",
+        "awatt: run is a run of 'awatt train', which has no aspects yet. Add --examples FILE.\n",
     )
