@@ -1,4 +1,4 @@
-"""The bundled model's equations, against plain loops and between numpy and torch."""
+"""The bundled model's equations, compared with plain loops and between numpy and torch."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def in_torch(line: EmbeddedSentences) -> EmbeddedSentences:
 
 
 @pytest.mark.parametrize(("rows", "dim"), [(12, 30), (40, 9)])
-def test_ridge_and_left_out_rows_are_those_of_fitting_again(rows: int, dim: int) -> None:
+def test_ridge_and_left_out_predictions_equal_those_of_refitting(rows: int, dim: int) -> None:
     rng = np.random.default_rng(0)
     seen, truth = rng.normal(size=(2, rows, dim)), np.sign(rng.normal(size=(2, rows)))
     weights, penalty = rng.uniform(0.1, 1, (2, rows)), np.float64(0.3)
@@ -112,10 +112,10 @@ def test_numpy_and_torch_agree() -> None:
     np.testing.assert_allclose(found.numpy(), probabilities(), atol=1e-5)
 
 
-def test_every_number_is_learned_from() -> None:
+def test_every_parameter_has_a_gradient() -> None:
     parameters = Parameters(*(torch.tensor(value, requires_grad=True) for value in PARAMETERS))
     lines = [in_torch(line) for line in (EXAMPLES, BACKGROUND, SENTENCES)]
-    # Without names too: what is not there must not turn gradients into NaN.
+    # Without names too: missing ones must not turn gradients into NaN.
     for names in (NAMES, 0 * NAMES):
         fitted = fit(parameters, lines[0], torch.from_numpy(LABELS), lines[1], torch.from_numpy(names))
         logits(parameters, features(parameters, fitted, lines[2])).square().sum().backward()
@@ -136,25 +136,25 @@ def test_the_order_of_examples_does_not_matter() -> None:
     np.testing.assert_allclose(found, probabilities(), atol=1e-4)
 
 
-def test_a_sentence_is_judged_alone() -> None:
+def test_a_sentence_does_not_depend_on_the_others() -> None:
     whole = probabilities()
     for number in range(3):
         np.testing.assert_allclose(probabilities(sentences=take(SENTENCES, [number]))[0], whole[number], atol=1e-5)
 
 
-def test_many_aspects_are_fitted_in_groups_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fitting_many_aspects_in_groups_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = probabilities()
     monkeypatch.setattr(module, "_MAX_NUMBERS", 1)
     np.testing.assert_allclose(probabilities(), whole, atol=1e-5)
 
 
-def test_one_aspect_and_one_example_give_numbers() -> None:
+def test_one_aspect_with_one_example_gives_finite_scores() -> None:
     found = probabilities(take(EXAMPLES, [0]), LABELS[:1, :1], NAMES[:1])
     assert found.shape == (3, 1)
     assert np.isfinite(found).all()
 
 
-def test_the_last_score_is_the_last_classifiers_of_what_the_aspect_sees() -> None:
+def test_the_attended_score_applies_the_classifier_to_attended_vectors() -> None:
     fitted = fit(PARAMETERS, EXAMPLES, LABELS, BACKGROUND, NAMES)
     seen = module._attended_vectors(
         PARAMETERS, SENTENCES, fitted.attention_classifier
@@ -163,7 +163,7 @@ def test_the_last_score_is_the_last_classifiers_of_what_the_aspect_sees() -> Non
     np.testing.assert_allclose(module.raw_scores(PARAMETERS, fitted, SENTENCES).attended, expected, atol=1e-5)
 
 
-def test_attention_is_a_share_of_each_sentence() -> None:
+def test_attention_sums_to_one_over_a_sentence() -> None:
     fitted = fit(PARAMETERS, EXAMPLES, LABELS, BACKGROUND, NAMES)
     weights = module.attention(PARAMETERS, fitted, SENTENCES)
     assert (weights > 0).all()
@@ -173,7 +173,7 @@ def test_attention_is_a_share_of_each_sentence() -> None:
 def test_only_the_first_examples_are_compared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NEAREST", 1)
     fitted: Fitted = fit(PARAMETERS, EXAMPLES, LABELS, BACKGROUND, NAMES)
-    # Of the first aspect the first example, of the second aspect the second, of the third the fourth.
+    # The first example for the first aspect, the second for the second, the fourth for the third.
     np.testing.assert_array_equal(fitted.example_labels, LABELS[[0, 1, 3]])
 
 

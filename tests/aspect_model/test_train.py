@@ -1,4 +1,4 @@
-"""Training the bundled model on toy data, end to end; its folder; its judgement on episodes."""
+"""Training the bundled model on toy data, end to end; its folder; its predictions on episodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from awatt.aspect_model import train as training
 from awatt.aspect_model.model import AspectModel
-from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, best_threshold, merge, train
+from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, best_threshold, load_merged, train
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
 from awatt.metrics import reliability
@@ -33,7 +33,7 @@ def data(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def vectors(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy's word vectors as a model2vec folder."""
+    """The toy data's word vectors as a model2vec folder."""
     folder = tmp_path_factory.mktemp("static")
     rows = [line.split() for line in (toy_data / "glove.txt").read_text().splitlines()]
     words = {"[UNK]": 0} | {row[0]: number for number, row in enumerate(rows, start=1)}
@@ -56,8 +56,8 @@ def trained(data: Path, vectors: Path) -> AspectModel:
 # ---- tasks
 
 
-def test_tasks_are_what_they_say(data: Path) -> None:
-    corpus = merge(data, "train")
+def test_tasks_are_consistent(data: Path) -> None:
+    corpus = load_merged(data, "train")
     sampler = TaskSampler(corpus, SMALL)
     for _ in range(50):
         task = sampler.draw()
@@ -71,8 +71,8 @@ def test_tasks_are_what_they_say(data: Path) -> None:
         np.testing.assert_array_equal(task.targets, corpus.mentions[task.query][:, wanted])
 
 
-def test_inner_nodes_are_all_their_children(data: Path) -> None:
-    corpus = merge(data, "train")
+def test_an_inner_node_includes_all_its_children(data: Path) -> None:
+    corpus = load_merged(data, "train")
     renamed = type(corpus)(
         corpus.split, corpus.sentences, tuple(f"node{place // 4}_{place}" for place in range(8)), corpus.mentions, ()
     )
@@ -88,7 +88,7 @@ def test_inner_nodes_are_all_their_children(data: Path) -> None:
 # ---- training
 
 
-def test_what_is_learned_finds_aspects_that_it_never_saw(trained: AspectModel, data: Path) -> None:
+def test_the_trained_model_finds_unseen_aspects(trained: AspectModel, data: Path) -> None:
     found = evaluate(trained, data / "FewAsp", episodes=30, n_way=3, n_shot=3, n_query=2, none_rate=0.3)
     assert found["auc"] > 0.9
     assert found["none_auroc"] > 0.7
@@ -115,7 +115,7 @@ def test_the_command(
     assert AspectModel.load(tmp_path / "model").settings["training"]["tasks"] == 4
 
 
-def test_the_threshold_is_the_best_on_what_was_judged() -> None:
+def test_the_best_threshold_maximises_macro_f1() -> None:
     targets = np.array([[[True, False], [True, False], [False, True], [False, False]]])
     probabilities = np.array([[[0.9, 0.34], [0.44, 0.1], [0.2, 0.38], [0.33, 0.3]]])
     assert best_threshold([probabilities], [targets]) == 0.35
@@ -124,7 +124,7 @@ def test_the_threshold_is_the_best_on_what_was_judged() -> None:
 # ---- the folder
 
 
-def test_a_saved_model_is_the_same(trained: AspectModel, tmp_path: Path) -> None:
+def test_a_saved_model_is_loaded_unchanged(trained: AspectModel, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
     again = AspectModel.load(tmp_path / "model")
     sentences = trained.tokenize(["noise1 test0word1 noise2", "", "train1word0"])
@@ -139,7 +139,7 @@ def test_a_saved_model_is_the_same(trained: AspectModel, tmp_path: Path) -> None
     np.testing.assert_array_equal(found, first)
 
 
-def test_a_name_that_says_nothing_has_no_vector(trained: AspectModel) -> None:
+def test_a_meaningless_name_has_no_vector(trained: AspectModel) -> None:
     found = trained.name_vectors(["noise1", "7", "", "#_", "noise2_noise3"])
     np.testing.assert_array_equal((found != 0).any(1), [True, False, False, False, True])
 
@@ -147,14 +147,14 @@ def test_a_name_that_says_nothing_has_no_vector(trained: AspectModel) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.safetensors", b"other", "sha256 differs"),
-        ("config.json", b"{}", "not a model folder of awatt"),
-        ("config.json", b'{"format": 99}', "has format 99.*pip install --upgrade awatt"),
+        ("model.safetensors", b"other", "does not match its sha256"),
+        ("config.json", b"{}", "not an awatt model folder"),
+        ("config.json", b'{"format": 99}', "has format 99, but this version.*pip install --upgrade awatt"),
         ("config.json", None, r"config\.json does not exist. A model is a folder with"),
         ("tokenizer.json", None, r"tokenizer\.json: is missing"),
     ],
 )
-def test_what_is_not_a_whole_model_is_refused(
+def test_an_incomplete_model_is_an_error(
     trained: AspectModel, tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     trained.save(tmp_path)
@@ -163,12 +163,12 @@ def test_what_is_not_a_whole_model_is_refused(
         AspectModel.load(tmp_path)
 
 
-def test_the_bundled_model_is_whole_and_small() -> None:
+def test_the_bundled_model_is_complete_and_small() -> None:
     folder = Path(training.__file__).parent / "weights"
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12e6
     model = AspectModel.load()
     assert 0 < model.threshold < 1
-    assert json.loads((folder / "config.json").read_text())["training"]["tasks"] >= 2000  # not a try-out
+    assert json.loads((folder / "config.json").read_text())["training"]["tasks"] >= 2000  # not a trial run
 
 
 # ---- judging

@@ -1,8 +1,8 @@
-"""Trains the detector's own model: ``awatt train-detector``. Few numbers are learned; the token vectors are frozen.
+"""Trains the detector's own model (``awatt train-detector``). It has few parameters; the token vectors are frozen.
 
-Tasks are like the users' own: 1 to 20 aspects, 1 to 20 examples each, fine categories or inner nodes of the category
-tree ("food" is all its children), examples that carry several aspects, sentences that carry none, with the aspects'
-names or without, and now and then with wrong ones.
+Training tasks resemble what users do: 1 to 20 aspects with 1 to 20 examples each; aspects are leaves or inner nodes of
+the category tree ("food" includes all its children); examples may mention several aspects, queries may be off-topic;
+the aspects' names are given, missing or sometimes wrong.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _THRESHOLDS = np.arange(0.1, 0.61, 0.05).round(2)
 
 @dataclass(frozen=True)
 class TrainDetectorConfig:
-    """What the training depends on. Validation stands still after about this many tasks."""
+    """Training settings. Validation results stop improving after about this many tasks."""
 
     tasks: int = 2400
     tasks_per_step: int = 2
     learning_rate: float = 3e-3
     hidden: int = 32
     n_background: int = 100
-    inner_nodes: float = 0.4  # share of the tasks whose aspects are inner nodes of the category tree
-    names: float = 0.5  # share of the tasks with the aspects' names; of these a fifth has them at the wrong aspects
-    max_examples: int = 200  # of a task
+    inner_nodes: float = 0.4  # share of tasks whose aspects are inner nodes of the category tree
+    names: float = 0.5  # share of tasks with the aspects' names; in a fifth of these the names are shuffled
+    max_examples: int = 200  # per task
     validation_episodes: int = 100
-    without: tuple[str, ...] = ()  # features that are left out, for the ablation
+    without: tuple[str, ...] = ()  # features to leave out, for ablations
     seed: int = 5
 
 
 @dataclass(frozen=True)
 class Task:
-    """Numbers of sentences, and the truth for each aspect."""
+    """Row numbers of support and query sentences, with their labels."""
 
     support: npt.NDArray[np.int64]
     labels: npt.NDArray[np.bool_]  # (n_support, n_aspects)
@@ -61,7 +61,7 @@ class Task:
 
 
 class TaskSampler:
-    """Draws tasks of all sizes from one corpus."""
+    """Draws tasks of all sizes from a corpus."""
 
     def __init__(self, corpus: Corpus, config: TrainDetectorConfig) -> None:
         self.corpus, self.config = corpus, config
@@ -75,23 +75,23 @@ class TaskSampler:
         self.inner = {name: children for name, children in nodes.items() if len(children) > 1}
 
     def draw(self) -> Task:
-        """The next task."""
+        """Draw a task."""
         n_aspects, n_examples = (int(np.exp(self.rng.uniform(0, np.log(20.99)))) for _ in range(2))
         chosen = self._aspects(min(n_aspects, self.config.max_examples // n_examples))
         mentions = np.stack([self.corpus.mentions[:, categories].any(1) for categories in chosen.values()], 1)
-        support = np.unique(np.concatenate([self._some(column, n_examples) for column in mentions.T]))
+        support = np.unique(np.concatenate([self._sample(column, n_examples) for column in mentions.T]))
         free = np.ones(len(mentions), dtype=bool)
         free[support] = False
-        query = np.concatenate([self._some(column & free, max(2, 60 // len(chosen))) for column in mentions.T])
+        query = np.concatenate([self._sample(column & free, max(2, 60 // len(chosen))) for column in mentions.T])
         rate = self.rng.choice([0.0, 0.3, 0.5]) if len(chosen) > 1 else 0.5
-        none = self._some(~mentions.any(1) & free, round(len(query) * rate / (1 - rate)))
-        query = np.concatenate([query, none])
-        if not len(query):  # a small corpus whose sentences are all examples
+        off_topic = self._sample(~mentions.any(1) & free, round(len(query) * rate / (1 - rate)))
+        query = np.concatenate([query, off_topic])
+        if not len(query):  # in a small corpus all sentences may be examples
             return self.draw()
         return Task(support, mentions[support], query, mentions[query], list(chosen))
 
     def _aspects(self, count: int) -> dict[str, list[int]]:
-        """Names with their categories, of which no two share one."""
+        """Aspect names with their categories; no two aspects share a category."""
         pools = [self.leaves]
         if self.rng.random() < self.config.inner_nodes:
             pools.insert(0, self.inner)
@@ -104,13 +104,13 @@ class TaskSampler:
                     taken.update(pool[name])
         return chosen
 
-    def _some(self, where: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.int64]:
+    def _sample(self, where: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.int64]:
         members = np.flatnonzero(where)
         return self.rng.choice(members, min(count, len(members)), replace=False)
 
 
-def merge(folder: Path, split: str) -> Corpus:
-    """The split of all three datasets as one corpus."""
+def load_merged(folder: Path, split: str) -> Corpus:
+    """A split of all three datasets as one corpus."""
     rows: dict[str, set[str]] = {}
     for dataset in DATASETS:
         corpus = load_corpus(folder / dataset, split)
@@ -119,8 +119,8 @@ def merge(folder: Path, split: str) -> Corpus:
     return Corpus.from_rows(split, ((text, aspects, aspects) for text, aspects in rows.items()))
 
 
-def start(config: TrainDetectorConfig, texts: list[str]) -> AspectModel:
-    """A model before training: the static vectors in eight bits, a background, and where the search begins."""
+def initial_model(config: TrainDetectorConfig, texts: list[str]) -> AspectModel:
+    """The model before training: 8-bit static vectors, background sentences and initial parameters."""
     tokenizer, vectors, unknown = read_model2vec(default_folder())
     table = np.round(vectors / (np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-6) / 127)).astype(np.int8)
     lengths = np.linalg.norm(table.astype(np.float32), axis=1, keepdims=True)
@@ -134,7 +134,7 @@ def start(config: TrainDetectorConfig, texts: list[str]) -> AspectModel:
         "loudness": np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32),
         "background_ids": background.ids.astype(np.int32),
         "background_lengths": background.lengths.astype(np.int32),
-        **first_parameters(config, vectors.shape[1], rng).to_tensors(),
+        **initial_parameters(config, vectors.shape[1], rng).to_tensors(),
     }
     settings = {"threshold": 0.5, "max_length": 256, "unknown": empty, "training": asdict(config)}
     model = AspectModel(tokenizer, tensors, settings)
@@ -142,8 +142,8 @@ def start(config: TrainDetectorConfig, texts: list[str]) -> AspectModel:
     return AspectModel(tokenizer, {**tensors, **model.parameters._replace(centre=centre).to_tensors()}, settings)
 
 
-def first_parameters(config: TrainDetectorConfig, dim: int, rng: np.random.Generator) -> Parameters:
-    """Where the search begins."""
+def initial_parameters(config: TrainDetectorConfig, dim: int, rng: np.random.Generator) -> Parameters:
+    """Parameters before training."""
     sizes = itertools.pairwise((len(Features._fields), config.hidden, config.hidden, 1))
     weights = [rng.normal(0, (2 / width) ** 0.5, (width, height)) for width, height in sizes]
     drawn = Parameters(
@@ -166,7 +166,7 @@ def first_parameters(config: TrainDetectorConfig, dim: int, rng: np.random.Gener
 
 
 class Learner:
-    """The model's numbers as torch parameters, and the loss of a task."""
+    """The model's parameters in torch, and the loss of a task."""
 
     def __init__(self, model: AspectModel, corpus: Corpus, config: TrainDetectorConfig) -> None:
         self.model, self.config = model, config
@@ -178,12 +178,12 @@ class Learner:
         self.keep = torch.tensor([float(name not in config.without) for name in Features._fields])
 
     def loss(self, task: Task) -> Tensor:
-        """Cross entropy, mean over the (sentence, aspect) pairs."""
-        # Another background each time, so that none of its sentences is learned by heart.
+        """Mean cross-entropy over the (sentence, aspect) pairs."""
+        # A new background each time, so that training does not overfit one.
         background = self.rng.choice(len(self.sentences.lengths), self.config.n_background, replace=False)
         labels = torch.from_numpy(task.labels).float()
-        examples, ordinary = self._embed(task.support), self._embed(background)
-        fitted = fit(self.parameters, examples, labels, ordinary, self._names(task))
+        examples = self._embed(task.support)
+        fitted = fit(self.parameters, examples, labels, self._embed(background), self._names(task))
         evidence = features(self.parameters, fitted, self._embed(task.query))
         predicted = logits(self.parameters, evidence, self.keep)
         return F.binary_cross_entropy_with_logits(predicted, torch.from_numpy(task.targets).float())
@@ -201,10 +201,10 @@ class Learner:
             names = [str(name) for name in self.rng.permutation(names)]
         return torch.from_numpy(self.model.name_vectors(names))
 
-    def learned(self) -> AspectModel:
-        """The model with the numbers as they are now."""
+    def to_model(self) -> AspectModel:
+        """The model with the current parameters."""
         found = Parameters(*(value.detach().numpy().copy() for value in self.parameters))
-        # A feature that is left out of training is left out of detection, too.
+        # A feature left out of training must be left out of detection too.
         found = found._replace(weight_1=found.weight_1 * self.keep.numpy()[:, None])
         return AspectModel(self.model.tokenizer, {**self.model.tensors, **found.to_tensors()}, self.model.settings)
 
@@ -212,30 +212,31 @@ class Learner:
 def train(
     data: Path, config: TrainDetectorConfig, on_step: Callable[[int, float], None] = lambda done, loss: None
 ) -> AspectModel:
-    """From the three datasets that ``awatt data build`` wrote; calibrated on their validation categories."""
-    corpus = merge(data, "train")
+    """Train on the three datasets that ``awatt data build`` wrote, and calibrate on their val splits."""
+    corpus = load_merged(data, "train")
     sampler = TaskSampler(corpus, config)
-    learner = Learner(start(config, list(corpus.sentences)), corpus, config)
-    wanted = [value for value in learner.parameters if value.requires_grad]
-    optimizer = torch.optim.Adam(wanted, lr=config.learning_rate)
+    learner = Learner(initial_model(config, list(corpus.sentences)), corpus, config)
+    trainable = [value for value in learner.parameters if value.requires_grad]
+    optimizer = torch.optim.Adam(trainable, lr=config.learning_rate)
     steps = config.tasks // config.tasks_per_step
-    # Full speed in the first half, then down to a stop.
+    # The full learning rate in the first half, then a linear decay to zero.
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 2 * (1 - step / steps)))
     for step in range(steps):
         optimizer.zero_grad()
         loss = torch.stack([learner.loss(sampler.draw()) for _ in range(config.tasks_per_step)]).mean()
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(wanted, 1.0)
+        torch.nn.utils.clip_grad_norm_(trainable, 1.0)
         optimizer.step()
         schedule.step()
         on_step((step + 1) * config.tasks_per_step, loss.item())
-    return calibrate(learner.learned(), data, config)
+    return calibrate(learner.to_model(), data, config)
 
 
 def calibrate(model: AspectModel, data: Path, config: TrainDetectorConfig) -> AspectModel:
-    """Scale and shift of the logits, and the threshold, on the validation categories.
+    """Fit the scale and shift of the logits, and the threshold, on the val splits.
 
-    The first two by cross entropy; the third by macro-F1, mean over the datasets with and without off-topic queries.
+    Scale and shift minimise cross-entropy; the threshold maximises the mean macro-F1 over episodes with and without
+    off-topic queries.
     """
     predicted = [
         episode
@@ -247,17 +248,17 @@ def calibrate(model: AspectModel, data: Path, config: TrainDetectorConfig) -> As
     ]
     raw = torch.cat([torch.logit(torch.from_numpy(episode.evidence), 1e-9).reshape(-1) for episode in predicted])
     truth = torch.cat([torch.from_numpy(episode.targets).reshape(-1) for episode in predicted]).double()
-    line = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)
-    search = torch.optim.LBFGS([line], max_iter=50)
+    affine = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)  # scale and shift
+    optimizer = torch.optim.LBFGS([affine], max_iter=50)
 
     def closure() -> Tensor:
-        search.zero_grad()
-        loss = F.binary_cross_entropy_with_logits(line[0] * raw + line[1], truth)
+        optimizer.zero_grad()
+        loss = F.binary_cross_entropy_with_logits(affine[0] * raw + affine[1], truth)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
-    search.step(closure)  # type: ignore[no-untyped-call]
-    scale, shift = line.detach().tolist()
+    optimizer.step(closure)  # type: ignore[no-untyped-call]
+    scale, shift = affine.detach().tolist()
     found = model.parameters
     found = found._replace(
         weight_3=(found.weight_3 * scale).astype(np.float32), bias_3=(found.bias_3 * scale + shift).astype(np.float32)
@@ -273,9 +274,9 @@ def calibrate(model: AspectModel, data: Path, config: TrainDetectorConfig) -> As
 
 
 def best_threshold(probabilities: Sequence[npt.NDArray[np.float64]], targets: Sequence[npt.NDArray[np.bool_]]) -> float:
-    """The one with the highest macro-F1, mean over all episodes. Arrays (episodes, n_query, n_way)"""
-    reached = [
+    """The threshold with the highest mean macro-F1 over all episodes. Arrays (episodes, n_query, n_way)."""
+    means = [
         np.mean([macro_f1(part >= value, truth).mean() for part, truth in zip(probabilities, targets, strict=True)])
         for value in _THRESHOLDS
     ]
-    return float(_THRESHOLDS[int(np.argmax(reached))])
+    return float(_THRESHOLDS[int(np.argmax(means))])

@@ -1,4 +1,4 @@
-"""Which sentences to label next."""
+"""Chooses which sentences to label next."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from awatt.errors import AwattError
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
-CANDIDATES = 500  # the most uncertain sentences, among which different ones are chosen
+CANDIDATES = 500  # number of most uncertain sentences to choose from
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A sentence worth labelling: the aspect of which the detector is least sure, and its score."""
+    """A sentence worth labelling, with the aspect the detector is least sure of and its score."""
 
     text: str
-    index: int  # in the list that was given
+    index: int  # position in the given list
     aspect: str
     score: float
 
@@ -30,12 +30,12 @@ class Suggestion:
 def make_suggestions(
     detector: AspectDetector, texts: list[str], k: int, scores: Floats | None = None
 ) -> list[Suggestion]:
-    """The ``k`` most uncertain sentences, of which no two are alike and none is an example already.
+    """The ``k`` most uncertain sentences that differ from each other and are not examples.
 
-    ``scores`` are those of the texts (n_texts, n_aspects), where they are known already.
+    ``scores`` (n_texts, n_aspects) are the scores of the texts, if already computed.
     """
     if k < 1:
-        raise AwattError(f"{k} suggestions were asked for, but at least 1 is needed.")
+        raise AwattError(f"k is {k}, but needs at least 1.")
     scores = detector.predict_proba(texts) if scores is None else scores
     cut = without_nan(detector.thresholds())
     distance = np.abs(_log_odds(scores) - _log_odds(cut))  # (n_texts, n_aspects)
@@ -45,7 +45,7 @@ def make_suggestions(
         for number in np.argsort(distance.min(1), kind="stable").tolist()
         if texts[number].strip() and texts[number].strip() not in known
     ]
-    chosen = _different(numbers[:CANDIDATES], texts, distance.min(1), k)
+    chosen = _choose_diverse(numbers[:CANDIDATES], texts, distance.min(1), k)
     aspects = detector.aspects
     return [
         Suggestion(texts[number], number, aspects[column], round(float(scores[number, column]), 4))
@@ -54,24 +54,24 @@ def make_suggestions(
     ]
 
 
-def _different(numbers: list[int], texts: list[str], distance: npt.NDArray[np.float64], k: int) -> list[int]:
-    """Greedily the most uncertain sentence, where likeness to the chosen ones counts as certainty."""
+def _choose_diverse(numbers: list[int], texts: list[str], distance: npt.NDArray[np.float64], k: int) -> list[int]:
+    """Greedily choose uncertain sentences; similarity to those already chosen counts against a sentence."""
     words = {number: frozenset(texts[number].lower().split()) for number in numbers}
-    likeness = dict.fromkeys(numbers, 0.0)
+    similarity = dict.fromkeys(numbers, 0.0)  # highest word overlap (Jaccard) with a chosen sentence
     chosen: list[int] = []
-    while likeness and len(chosen) < k:
-        # the greatest shared fraction of words with a chosen sentence; two log-odds weigh as much as the same words
-        best = min(likeness, key=lambda number: distance[number] + 2 * likeness[number])
-        del likeness[best]
+    while similarity and len(chosen) < k:
+        # a sentence with the same words as a chosen one counts as 2 log-odds more certain
+        best = min(similarity, key=lambda number: distance[number] + 2 * similarity[number])
+        del similarity[best]
         if any(words[best] == words[other] for other in chosen):
             continue
         chosen.append(best)
-        for number in likeness:
+        for number in similarity:
             union = len(words[best] | words[number])
-            likeness[number] = max(likeness[number], len(words[best] & words[number]) / max(union, 1))
+            similarity[number] = max(similarity[number], len(words[best] & words[number]) / max(union, 1))
     return chosen
 
 
 def _log_odds(probabilities: Floats) -> Floats:
-    sure = np.clip(probabilities, 1e-6, 1 - 1e-6)
-    return np.log(sure / (1 - sure))
+    clipped = np.clip(probabilities, 1e-6, 1 - 1e-6)
+    return np.log(clipped / (1 - clipped))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from awatt.detector.bulk import (
     BATCH,
-    LISTED,
+    MAX_LISTED_ERRORS,
     NO_COLUMN,
     BulkConfig,
     RowMaker,
@@ -65,7 +65,7 @@ def detect_files(
     workers: int | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    max_errors: int = LISTED,
+    max_errors: int = MAX_LISTED_ERRORS,
     also_read: Sequence[str] = (),
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
