@@ -95,7 +95,7 @@ def test_a_method_that_cannot_serve_so_many_aspects_names_one_that_can(
     folder = make_run(tmp_path / "run", "graph")
     examples = {f"aspect {number}": [corpus.sentences[number]] for number in range(11)}
     with pytest.raises(
-        AwattError, match="labels in 10 places, found 11 aspects.* or use graph-shared, which takes any"
+        AwattError, match=r"labels in 10 places, found 11 aspects.* or use graph-shared, which takes any"
     ):
         AspectDetector.from_examples(examples, model=folder)
 
