@@ -28,8 +28,8 @@ class ProtoHatt(DistanceModel):
     https://ojs.aaai.org/index.php/AAAI/article/view/4604
 
     The paper's convolutions span all K examples; the last one, without padding, reduces K vectors to one, as here with
-    ``kernel`` = K. Fewer examples are padded with zeros; with more, the outputs of the last convolution are averaged, so
-    that any n_shot works.
+    ``kernel`` = K. Fewer examples are padded with zeros; with more, the outputs of the last convolution are averaged.
+    So any n_shot works.
     """
 
     config_type = ProtoHattConfig
