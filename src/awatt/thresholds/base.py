@@ -56,7 +56,7 @@ class Threshold(nn.Module, ABC):
         return scored.probabilities
 
     def constant(self, n_way: int) -> float | None:
-        """The fixed threshold for this number of aspects; None if it differs from query to query."""
+        """The fixed threshold for this number of aspects; None if there is no single one."""
         return None
 
     def objection(self, n_way: int) -> str | None:
