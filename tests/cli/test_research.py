@@ -83,7 +83,7 @@ def test_the_default_is_the_papers_method(data: Path, trained: Path) -> None:
     assert found["seed"] == 5
     assert found["settings"]["model"] == {
         "e_m": 10,
-        "form": "printed",
+        "form": "linear",
         "support_attention": True,
         "attention_matrix": True,
         "query_attention": True,

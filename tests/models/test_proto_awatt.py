@@ -19,7 +19,7 @@ torch.set_num_threads(1)
 
 ABLATIONS = {
     "whole": ProtoAwattConfig(e_m=3),
-    "whole, linear": ProtoAwattConfig(e_m=3, form="linear"),
+    "whole, printed": ProtoAwattConfig(e_m=3, form="printed"),
     "w/o SA": ProtoAwattConfig(support_attention=False),
     "w/o W^i": ProtoAwattConfig(attention_matrix=False),
     "w/o QA": ProtoAwattConfig(e_m=3, query_attention=False),
@@ -235,7 +235,7 @@ def test_the_loss_by_hand(targets: list[list[bool]], expected: float) -> None:
     ("name", "wanted"),
     [
         ("whole", {"weight", "bias"}),
-        ("whole, linear", {"weight", "bias"}),
+        ("whole, printed", {"weight", "bias"}),
         ("w/o SA", set()),
         ("w/o W^i", set()),
         ("w/o QA", {"weight", "bias"}),

@@ -22,7 +22,8 @@ class ProtoAwattConfig:
 
     #: how often the common aspect vector is repeated (Eq. 3; the paper's figure has 1, 5, 10, 25, 50)
     e_m: int = 10
-    form: str = "printed"  # of Eq. 3: "printed", or "linear" (see ``ProtoAwatt._project``)
+    #: of Eq. 3: "printed", or "linear" (see ``ProtoAwatt._project``), which all results so far have
+    form: str = "linear"
     support_attention: bool = True  # False: "w/o SA"
     attention_matrix: bool = True  # False: "w/o W^i"
     query_attention: bool = True  # False: "w/o QA"
