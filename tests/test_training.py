@@ -492,7 +492,7 @@ def test_kill_9_of_the_command_and_resume_end_with_the_same_bytes(
     data: Path, tmp_path: Path, script: Path, reference: Callable[[str], dict[str, Any]]
 ) -> None:
     run = tmp_path / "run"
-    settings = {"encoder.hidden": 8, "encoder.vectors": data / "glove.txt"}
+    settings = {"encoder.hidden": 8, "encoder.vectors": data / "glove.txt", "model.form": "linear"}
     settings |= {f"training.{field.name}": getattr(SHORT, field.name) for field in fields(SHORT)}
     arguments = ["train", "--data", data, "--out", run, "--threshold", "policy", "--quiet", "--device", "cpu"]
     arguments += ["--n-way", "3", "--n-shot", "2", "--n-query", "2"]
