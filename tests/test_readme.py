@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from awatt import AspectDetector
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "detect.md")  # each block runs on its own
@@ -82,3 +84,8 @@ def test_rounding_may_differ_in_the_last_digit(printed: str) -> None:
 def test_any_other_output_fails(printed: str) -> None:
     with pytest.raises(AssertionError):
         check_output(printed, "food 0.82\n")
+
+
+def test_the_shipped_examples_find_both_aspects_of_the_papers_sentence() -> None:
+    detector = AspectDetector.from_examples(ROOT / "examples" / "aspects.jsonl")
+    assert detector.detect("The cheesecake is tasty and the staff are friendly.").aspects == ["food", "service"]
