@@ -34,13 +34,13 @@ SETTINGS = ((5, 5), (5, 10), (10, 5), (10, 10))
 #: what is left out together in a row of the ablation
 ABLATIONS = {
     "all": (),
-    "without attention": ("attended", "typical", "word", "lead", "own", "others"),
+    "without attention": ("attended", "typical", "word", "lead", "positives", "negatives"),
     "without the whole sentence": ("whole",),
     "without single words": ("word",),
     "without nearest examples": ("nearest", "nearest_lead"),
     "without the lead over other aspects": ("lead", "nearest_lead"),
-    "without left-out examples": ("typical", "own", "others"),
-    "without sizes": ("n_examples", "n_aspects"),
+    "without left-out examples": ("typical", "positives", "negatives"),
+    "without sizes": ("n_positives", "n_aspects"),
     "without names": ("name", "name_fits"),
 }
 
@@ -136,7 +136,7 @@ def ablation(data: Path, out: Path) -> None:
         path = out / f"ablation {label}.json"
         if path.exists():
             continue
-        model = train(data, TrainDetectorConfig(tasks=800, without=without))
+        model = train(data, TrainDetectorConfig(tasks=8, plain_tasks=800, without=without))
         found: dict[str, object] = {"without": without, "threshold": model.threshold}
         for shape in VALIDATION:
             parts = [evaluate(model, data / name, "val", 100, seed=7, **asdict(shape)) for name in DATASETS]

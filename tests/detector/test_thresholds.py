@@ -8,6 +8,8 @@ import pytest
 from awatt.aspect_model.model import shares
 from awatt.detector.thresholds import best_threshold, f1, resolve, tune
 
+AUTO_THRESHOLDS = np.array([0.4, 0.3])
+
 
 def test_shares_are_a_softmax_of_log_odds() -> None:
     found = shares(np.array([[0.5, 0.75, 0.5]]))  # odds 1, 3, 1
@@ -17,9 +19,9 @@ def test_shares_are_a_softmax_of_log_odds() -> None:
 
 
 def test_thresholds_are_resolved_by_aspect() -> None:
-    np.testing.assert_array_equal(resolve("auto", ["a", "b"], 0.4), [0.4, 0.4])
-    np.testing.assert_array_equal(resolve(1, ["a", "b"], 0.4), [1, 1])
-    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], 0.4), [0.4, 0.5])
+    np.testing.assert_array_equal(resolve("auto", ["a", "b"], AUTO_THRESHOLDS), [0.4, 0.3])
+    np.testing.assert_array_equal(resolve(1, ["a", "b"], AUTO_THRESHOLDS), [1, 1])
+    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], AUTO_THRESHOLDS), [0.4, 0.5])
 
 
 def test_f1_over_pairs() -> None:

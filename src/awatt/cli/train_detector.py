@@ -22,7 +22,7 @@ Cores = Annotated[int, typer.Option("--threads", min=1, help="CPU threads.")]
 def train_detector(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
     """Train the detector's own model on the train categories and calibrate it on the validation categories.
 
-    The static vectors come from AWATT_SHARED/weights/potion-base-8M.
+    The static vectors come from AWATT_SHARED/weights/potion-base-8M, sentences of other kinds from AWATT_SHARED/data.
     """
     from awatt.config import build, parse_overrides
     from awatt.errors import require
@@ -36,8 +36,8 @@ def train_detector(data: Datasets, out: Out, settings: Settings = None, threads:
     given = parse_overrides([f"training.{item}" for item in settings or []]).get("training", {})
     config = build(TrainDetectorConfig, given, "training")
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("learning", total=config.tasks)
-        model = train(data, config, lambda done, loss: bar.update(task, completed=done))
+        task = bar.add_task("learning", total=config.plain_tasks + config.tasks)
+        model = train(data, config, lambda done: bar.update(task, completed=done))
     model.save(out)
     typer.echo(str(out))
 

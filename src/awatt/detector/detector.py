@@ -255,8 +255,10 @@ class AspectDetector:
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
         """The score from which each aspect counts as found; NaN where the model decides per sentence. (n_aspects,)"""
         aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
-        auto = self.loaded_model.auto_threshold(max(1, int(self._known.sum())), self._mode())
-        cut = resolve(wanted, aspects, np.nan if auto is None else auto)
+        auto = np.full(len(aspects), np.nan)
+        if self.fitted_ is not None:
+            auto[self._known] = self.loaded_model.thresholds(self.fitted_, self._mode())
+        cut = resolve(wanted, aspects, auto)
         return np.maximum(cut, 1e-12)  # a score of 0 is no detection, whatever the threshold: blank texts have it
 
     # -- scikit-learn's contract, without importing it

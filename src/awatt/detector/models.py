@@ -35,17 +35,33 @@ class Model(Protocol):
     def probabilistic(self) -> bool:
         """Whether scores are probabilities; else they are the paper's ranking, which sums to 1 over the aspects."""
 
+    @property
+    def decides_per_sentence(self) -> bool:
+        """Whether its threshold is another one for each sentence, rather than a number per aspect."""
+
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """Token ids of the texts."""
 
-    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Any:
-        """What the examples teach; labels (n_examples, n_aspects), every aspect with at least one example."""
+    def knows_name(self, name: str) -> bool:
+        """Whether an aspect of this name can be detected without examples."""
+
+    def fit(
+        self,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str] | None = None,
+        reviews: Sentences | None = None,
+    ) -> Any:
+        """What examples and unlabelled reviews teach; labels (n_examples, n_aspects).
+
+        Every aspect has an example, or a name that the model knows.
+        """
 
     def predict(self, fitted: Any, sentences: Sentences, mode: str = "auto") -> Prediction:
         """Scores and the model's own decisions, (n_sentences, n_aspects) each."""
 
-    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float | None:
-        """The score from which an aspect counts as found; None if that is decided for each sentence anew."""
+    def thresholds(self, fitted: Any, mode: str = "auto", aim: str = "balanced") -> npt.NDArray[np.float64]:
+        """The score from which each aspect counts as found; NaN if decided for each sentence anew. (n_aspects,)"""
 
     def word_weights(self, fitted: Any, sentences: Sentences) -> npt.NDArray[np.floating] | None:
         """The share of each token in the decision (n_tokens, n_aspects); None if a method has no attention."""

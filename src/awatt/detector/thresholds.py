@@ -21,8 +21,8 @@ MODES = ("auto", "acceptance", "paper")
 ENOUGH = 5  # labelled sentences of an aspect, below which a threshold of its own would follow chance
 
 
-def resolve(threshold: Threshold, aspects: Sequence[str], auto: float) -> Floats:
-    """One number an aspect. (n_aspects,)"""
+def resolve(threshold: Threshold, aspects: Sequence[str], auto: Floats) -> Floats:
+    """One number per aspect. ``auto`` are the model's own. (n_aspects,)"""
     if isinstance(threshold, Mapping):
         for name in threshold:
             if name not in aspects:
@@ -30,8 +30,10 @@ def resolve(threshold: Threshold, aspects: Sequence[str], auto: float) -> Floats
                 raise AwattError(
                     f"there is a threshold for '{name}', which is not an aspect. The aspects are: {known}."
                 )
-        return np.array([_number(threshold.get(aspect, AUTO), auto) for aspect in aspects])
-    return np.full(len(aspects), _number(threshold, auto))
+        wanted = [threshold.get(aspect, AUTO) for aspect in aspects]
+    else:
+        wanted = [threshold] * len(aspects)
+    return np.array([_number(value, float(own)) for value, own in zip(wanted, auto, strict=True)])
 
 
 def _number(threshold: object, auto: float) -> float:

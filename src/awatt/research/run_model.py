@@ -21,6 +21,7 @@ from awatt.data.episode import PredictedEpisodes, Prediction
 from awatt.data.fewasp import read_json
 from awatt.data.sampler import EpisodeShape
 from awatt.encoders import Encoded
+from awatt.errors import AwattError
 from awatt.folders import RUN, Folder, open_folder
 from awatt.models import DistanceModel
 from awatt.research.scoring import predictions, replace_threshold, score_episodes
@@ -65,6 +66,11 @@ class RunModel:
         """Whether scores are probabilities (the acceptance threshold); else they are the paper's ranking."""
         return self.system.threshold.probabilistic
 
+    @property
+    def decides_per_sentence(self) -> bool:
+        """Whether its threshold is another one for each sentence (policy), rather than a number."""
+        return self.system.threshold.constant(self.trained_with[0].n_way) is None
+
     def files(self) -> dict[str, bytes]:
         """The model's files, for a folder."""
         return self.system.files()
@@ -79,9 +85,19 @@ class RunModel:
         """The texts as the encoder's tokens."""
         return self.system.encoder.tokenize(texts)
 
+    def knows_name(self, name: str) -> bool:
+        """The paper's methods do not look at names."""
+        return False
+
     @torch.no_grad()
-    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Support:
-        """Learn from examples and labels (n_examples, n_aspects); the paper's methods do not look at names."""
+    def fit(
+        self,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str] | None = None,
+        reviews: Sentences | None = None,
+    ) -> Support:
+        """Learn from examples and labels (n_examples, n_aspects); the paper's methods use neither names nor reviews."""
         threshold = self._threshold(labels.shape[1], warn=True)
         tokens, lengths = self.system.encode(examples), examples.lengths
         members = [np.flatnonzero(column) for column in labels.T]
@@ -143,9 +159,14 @@ class RunModel:
     def _static(self, n_aspects: int) -> Threshold:
         return Static(StaticConfig(), n_aspects, self.system.encoder.dim)
 
-    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float | None:
-        """The score from which an aspect counts as found; None if the threshold decides for each sentence anew."""
-        return (self._static(n_aspects) if mode == "paper" else self._threshold(n_aspects)).constant(n_aspects)
+    def thresholds(self, fitted: Support, mode: str = "auto", aim: str = "balanced") -> npt.NDArray[np.float64]:
+        """The score from which each aspect counts as found; NaN if decided for each sentence anew. (n_aspects,)"""
+        if aim != "balanced":
+            advice = "Give a number, or use the bundled model."
+            raise AwattError(f"the threshold is '{aim}', but {self.path} is a run, which has one aim only. {advice}")
+        n_aspects = len(fitted.summaries)
+        number = (self._static(n_aspects) if mode == "paper" else self._threshold(n_aspects)).constant(n_aspects)
+        return np.full(n_aspects, np.nan if number is None else number)
 
     @torch.no_grad()
     def word_weights(self, fitted: Support, sentences: Sentences) -> npt.NDArray[np.floating] | None:

@@ -69,10 +69,14 @@ class Aspects(Documented):
 
 @dataclass(frozen=True)
 class Project(Documented, Content):
-    """Everything but the sentences. ``undo`` and ``redo`` name the action that would be undone or redone."""
+    """Everything but the sentences. ``undo`` and ``redo`` name the action that would be undone or redone.
+
+    ``auto_thresholds`` are the detector's own, by aspect id; ``auto_threshold`` is their median.
+    """
 
     project: str
     auto_threshold: float
+    auto_thresholds: dict[int, float]
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,7 @@ def make_server(
 def threshold_note(model: Path | None) -> str | None:
     """What to say of a model whose threshold decides for each sentence anew, which the page's sliders cannot show."""
     loaded = load_model(model)
-    n_aspects = loaded.trained_with[0].n_way
-    if loaded.auto_threshold(n_aspects) is not None:
+    if not loaded.decides_per_sentence:
         return None
     name = f"{model}: the {loaded.threshold_name} threshold decides for each sentence anew"
     return f"{name}. The page and the API use the paper's static threshold instead; 'awatt detect' uses its own."

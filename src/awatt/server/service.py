@@ -45,7 +45,8 @@ class Service:
     def project(self) -> Project:
         """The project as it is now."""
         content, auto = self.store.content(), self.workbench.auto_threshold()
-        return Project(**vars(content), project=self.store.project_id, auto_threshold=auto)
+        own = self.workbench.auto_thresholds()
+        return Project(**vars(content), project=self.store.project_id, auto_threshold=auto, auto_thresholds=own)
 
     async def change(self, call: Callable[..., object], *arguments: Any) -> Response:
         """Change the project, and respond with its new state."""

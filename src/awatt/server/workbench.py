@@ -24,7 +24,7 @@ from awatt.detector.models import Model, load_model
 from awatt.detector.report import Report
 from awatt.detector.results import Detection
 from awatt.detector.suggest import Suggestion, make_suggestions
-from awatt.detector.thresholds import Threshold
+from awatt.detector.thresholds import AUTO, Threshold, without_nan
 from awatt.errors import AwattError
 from awatt.server.content import Aspect, Content, Example, Version
 from awatt.server.projection import project
@@ -85,11 +85,18 @@ class Workbench:
         """Aspects, examples and settings."""
         return self.store.content()
 
+    def auto_thresholds(self) -> dict[int, float]:
+        """The detector's own threshold for each aspect id; where it decides per sentence, the paper's static one."""
+        cached = self.cached_detector()
+        if cached.detector is None:
+            return {}
+        cut = without_nan(cached.detector.thresholds(AUTO)).tolist()
+        return dict(zip((aspect.id for aspect in cached.content.aspects), cut, strict=True))
+
     def auto_threshold(self) -> float:
-        """The model's own threshold; a model that decides per sentence has the paper's static one on the page."""
-        n_aspects = max(1, len(self.store.content().aspects))
-        number = self.model.auto_threshold(n_aspects)
-        return default_threshold(n_aspects) if number is None else number
+        """One number for the slider of all aspects: the median of the detector's own thresholds."""
+        own = list(self.auto_thresholds().values())
+        return float(np.median(own)) if own else default_threshold(max(1, len(self.store.content().aspects)))
 
     def reviews(self) -> Reviews:
         """The sentences."""
@@ -122,10 +129,11 @@ class Workbench:
                 raise AwattError("no aspect has an example yet, so nothing can be found. Add an aspect with examples.")
             aspects = cached.detector.aspects
             wanted = thresholds(content, aspects)
-            if self.model.auto_threshold(len(aspects)) is None:  # decided per sentence: the page's number counts here
+            if self.model.decides_per_sentence:  # the page's numbers count here
                 own = wanted if isinstance(wanted, dict) else {}
-                common = self.auto_threshold() if isinstance(wanted, dict | str) else wanted
-                wanted = {name: own.get(name, common) for name in aspects}
+                auto = without_nan(cached.detector.thresholds(AUTO)).tolist()
+                common = auto if isinstance(wanted, dict | str) else [wanted] * len(auto)
+                wanted = {name: own.get(name, number) for name, number in zip(aspects, common, strict=True)}
             detector = copy(cached.detector).set_params(threshold=wanted)
             self._ready = revision, detector
             return detector
@@ -168,8 +176,11 @@ class Workbench:
         if (content.version.learned, content.version.reviews) != (version.learned, version.reviews):
             return self.results()  # the project changed meanwhile
         names = [aspect.name for aspect in aspects]
-        common = content.threshold if content.threshold is not None else self.auto_threshold()
-        cut = np.array([common if each.threshold is None else each.threshold for each in content.aspects])
+        auto = self.auto_thresholds()
+        common = {
+            each.id: auto.get(each.id, 1.0) if content.threshold is None else content.threshold for each in aspects
+        }
+        cut = np.array([common[each.id] if each.threshold is None else each.threshold for each in content.aspects])
         found = (scores >= np.maximum(cut, 1e-12)) if names else np.zeros(scores.shape, dtype=bool)
         labels = {example.text: example.aspects for example in content.examples}
         columns = {aspect.id: column for column, aspect in enumerate(aspects)}

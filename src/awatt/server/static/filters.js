@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, el, fill, number, percent } from "./dom.js";
-import { act, aspects, changed, colour, commonThreshold, onChange, recount, state, thresholdText } from "./state.js";
+import { act, aspects, changed, colour, commonThreshold, onChange, recount, state, thresholdOf, thresholdText } from "./state.js";
 import { labelNext } from "./table.js";
 
 const box = byId("filters");
@@ -73,7 +73,7 @@ function draw() {
     ...aspects().map((aspect, i) => el("div", { className: "aspect", colour: colour(i) },
       el("button", { className: "pick", id: `pick-${aspect.id}`, title: aspect.name, "aria-pressed": String(state.filter.aspect === aspect.id), onclick: () => set({ aspect: state.filter.aspect === aspect.id ? null : aspect.id, kind: "all", only: null }) },
         el("i", { className: "dot" }), el("span", { className: "name" }, aspect.name), el("span", { className: "count", id: `count-${aspect.id}` }, `${number(state.counts[i])} · ${percent(state.counts[i] / total)}`)),
-      slider(aspect.id, `Threshold of ${aspect.name}`, "Use the threshold for all aspects", aspect.threshold ?? commonThreshold(), aspect.threshold !== null, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
+      slider(aspect.id, `Threshold of ${aspect.name}`, "Use the threshold for all aspects", thresholdOf(aspect), aspect.threshold !== null, (v) => api.patch(`/v1/aspects/${aspect.id}`, { threshold: v }))))));
 }
 
 onChange((what) => { if (what === "all") dragging || state.previews.size ? counts() : draw(); });

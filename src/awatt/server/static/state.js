@@ -23,7 +23,8 @@ export const changed = (what = "all") => listeners.forEach((call) => { try { cal
 
 export const aspects = () => state.project?.aspects ?? [];
 export const commonThreshold = () => state.previews.get("all")?.value ?? state.project.threshold ?? state.project.auto_threshold;
-export const thresholdOf = (aspect) => Math.max(state.previews.get(aspect.id)?.value ?? aspect.threshold ?? commonThreshold(), 1e-12);
+const givenThreshold = (aspect) => state.previews.get(aspect.id)?.value ?? aspect.threshold ?? state.previews.get("all")?.value ?? state.project.threshold;
+export const thresholdOf = (aspect) => Math.max(givenThreshold(aspect) ?? state.project.auto_thresholds[aspect.id] ?? commonThreshold(), 1e-12);
 
 // The score of an aspect in a sentence; 0 while it is being computed for a new aspect.
 export function score(row, aspect) {
