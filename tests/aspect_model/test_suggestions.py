@@ -16,14 +16,14 @@ def test_uncertainty_is_highest_at_the_threshold() -> None:
 def test_aspects_take_turns() -> None:
     probabilities = np.array([[0.5, 0.0], [0.45, 0.0], [0.0, 0.3]])
     vectors = np.eye(3)
-    assert choose(probabilities, np.array([0.5, 0.5]), vectors, 2).tolist() == [0, 2]
+    assert choose(uncertainty(probabilities, np.array([0.5, 0.5])), vectors, 2).tolist() == [0, 2]
 
 
 def test_no_two_alike() -> None:
     probabilities = np.array([[0.5], [0.5], [0.4]])
     vectors = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    assert choose(probabilities, np.array([0.5]), vectors, 2).tolist() == [0, 2]
+    assert choose(uncertainty(probabilities, np.array([0.5])), vectors, 2).tolist() == [0, 2]
 
 
 def test_no_more_than_there_are() -> None:
-    assert len(choose(np.array([[0.5]]), np.array([0.5]), np.ones((1, 1)), 10)) == 1
+    assert len(choose(np.array([[1.0]]), np.ones((1, 1)), 10)) == 1

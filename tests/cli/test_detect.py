@@ -184,7 +184,10 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--resume"), "--resume cannot go on"),
         (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
         (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
-        (("reviews.csv", "--threshold", "food=auto"), "--threshold is 'food=auto', but a number is needed after '='"),
+        (
+            ("reviews.csv", "--threshold", "food=much"),
+            "--threshold is 'food=much', but after '=' one of these is needed",
+        ),
         (("reviews.csv", "--examples-text-column", "body"), "holds the text with --examples-text-column."),
         (("reviews.csv", "--text-column", "body"), "holds the text with --text-column."),
         (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
@@ -247,7 +250,8 @@ def test_examples_and_a_saved_detector_give_the_same(run: Run) -> None:
     both = run("detect", "reviews.csv", "--model", "saved", "--examples", "aspects.jsonl")
     assert both.err.startswith("awatt: saved is a saved detector, which has its examples already.")
     neither = run("detect", "reviews.csv").err
-    wanted = "Give --examples FILE (sentences with their aspects), or --model FOLDER (a saved detector)."
+    wanted = "Give --examples FILE (sentences with their aspects), --aspects NAMES (battery,screen), or --model FOLDER"
+    wanted += " (a saved detector)."
     assert neither == f"awatt: {wanted}\n"
 
 

@@ -274,7 +274,7 @@ def test_a_sentence_under_two_aspects_mentions_both_and_repeats_count_once() -> 
     ("examples", "message"),
     [
         ({}, "there is no aspect"),
-        ({"food": []}, "aspect 'food' has no example"),
+        ({"7": []}, "aspect '7' has no example, and its name says nothing"),
         ({"food": ["fine", " "]}, "an example of aspect 'food' is ' '"),
         ({"food": [None]}, "an example of aspect 'food' is null"),
         ({"food": [float("nan")]}, "is nan"),

@@ -8,7 +8,9 @@ import pytest
 from awatt.aspect_model.model import shares
 from awatt.detector.thresholds import best_threshold, f1, resolve, tune
 
-AUTO_THRESHOLDS = np.array([0.4, 0.3])
+
+def aimed(aim: str) -> np.ndarray:  # type: ignore[type-arg]
+    return np.array({"balanced": [0.4, 0.3], "precise": [0.9, 0.8], "thorough": [0.2, 0.1]}[aim])
 
 
 def test_shares_are_a_softmax_of_log_odds() -> None:
@@ -19,9 +21,11 @@ def test_shares_are_a_softmax_of_log_odds() -> None:
 
 
 def test_thresholds_are_resolved_by_aspect() -> None:
-    np.testing.assert_array_equal(resolve("auto", ["a", "b"], AUTO_THRESHOLDS), [0.4, 0.3])
-    np.testing.assert_array_equal(resolve(1, ["a", "b"], AUTO_THRESHOLDS), [1, 1])
-    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], AUTO_THRESHOLDS), [0.4, 0.5])
+    np.testing.assert_array_equal(resolve("auto", ["a", "b"], aimed), [0.4, 0.3])
+    np.testing.assert_array_equal(resolve(1, ["a", "b"], aimed), [1, 1])
+    np.testing.assert_array_equal(resolve("precise", ["a", "b"], aimed), [0.9, 0.8])
+    np.testing.assert_array_equal(resolve({"b": "thorough"}, ["a", "b"], aimed), [0.4, 0.1])
+    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], aimed), [0.4, 0.5])
 
 
 def test_f1_over_pairs() -> None:

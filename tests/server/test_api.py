@@ -32,7 +32,8 @@ def load(client: Any, content: str | bytes, **query: str) -> Any:
 
 def test_detect_gives_what_the_detector_gives(sample: Any) -> None:
     aspects = sample.get("/v1/aspects").json()["aspects"]
-    direct = AspectDetector.from_examples({aspect["name"]: aspect["examples"] for aspect in aspects})
+    reviews = sample.get("/v1/project/sentences").json()["texts"]
+    direct = AspectDetector.from_examples({aspect["name"]: aspect["examples"] for aspect in aspects}, reviews)
     texts = ["The soup was cold 😀 and the waiter rude.", "We left.", ""]
     found = sample.post("/v1/detect", json={"texts": texts}).json()["detections"]
     assert found == [asdict(each) for each in direct.detect_many(texts)]

@@ -37,11 +37,15 @@ Bools = npt.NDArray[np.bool_]
 
 FOLDS = 5
 FEWEST_DRAWN = 10.0  # sentences that may be a sample of the file, below which labels do not calibrate
+MANY_PER_ASPECT = 20  # labelled sentences, from which on they calibrate even without a file and off-topic ones
 SAMPLE = 500  # sentences of a file that are looked at
 FEWEST_REVIEWS = 10  # sentences of a file, below which it says nothing
 SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to the network's logit
 N_VALUES = 1 + len(SINGLE_SCORES)
 _SINGLE_COLUMNS = [FEATURES.index(name) for name in SINGLE_SCORES]
+# "balanced", with a file but without labels that calibrate: how frequent an aspect is, is then known too badly for a
+# threshold of its own (results/LOG.md)
+UNCALIBRATED_THRESHOLD = 0.2
 DEFAULT_THRESHOLDS = {"precise": 0.75, "thorough": 0.1}  # without a file and without enough labels to know better
 
 
@@ -78,8 +82,7 @@ def learn(
 
     Every aspect has an example or a name. The same input gives the same result: nothing is random.
     """
-    enough = reviews is not None and len(reviews.lengths) >= FEWEST_REVIEWS
-    file = parts.vectors.embed(reviews) if reviews is not None and enough else None
+    file = _embed_file(parts, reviews, given.sentences)
     fitted = _fit(parts, given, names, file)
     n_aspects = given.labels.shape[1]
     calibration = uncalibrated(N_VALUES, n_aspects, parts.prior)
@@ -93,7 +96,7 @@ def learn(
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
         if file is None:
             values, weights = left_out, sample
-    cuts = _thresholds(parts, calibration, values, weights)
+    cuts = _thresholds(parts, calibration, values, weights, calibrated=n_drawn > 0)
     return LearnedAspects(fitted.evidence, fitted.biases, calibration, values, weights, n_drawn, cuts)
 
 
@@ -103,16 +106,50 @@ def probabilities(parts: TrainedParts, learned: LearnedAspects, sentences: Sente
     return _logistic(learned.calibration.logits(fitted.values(parts, parts.vectors.embed(sentences))))
 
 
+def left_out_probabilities(
+    parts: TrainedParts,
+    learned: LearnedAspects,
+    given: LabelledSentences,
+    names: Sequence[str],
+    reviews: Sentences | None,
+) -> Floats:
+    """Of each labelled sentence by a detector that was fitted without it. (n_labelled, n_aspects)
+
+    They are calibrated as the detector is; 0 for an aspect that nothing else describes.
+    """
+    values = _cross_fit(parts, given, names, _embed_file(parts, reviews, given.sentences))
+    likely = _logistic(learned.calibration.logits(values))
+    return np.where(values.any(-1), likely, 0.0)
+
+
+def _embed_file(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> EmbeddedSentences | None:
+    """The file without its labelled sentences, whose scores are better than those of new ones; None if it is small."""
+    if reviews is None:
+        return None
+    known = set(_token_bytes(labelled))
+    unlabelled = [number for number, tokens in enumerate(_token_bytes(reviews)) if tokens not in known]
+    if len(unlabelled) < FEWEST_REVIEWS:
+        return None
+    return parts.vectors.embed(reviews.take(np.array(unlabelled)))
+
+
+def _token_bytes(sentences: Sentences) -> list[bytes]:
+    return [ids.tobytes() for ids in np.split(sentences.ids, np.cumsum(sentences.lengths)[:-1])]
+
+
 def known_probabilities(learned: LearnedAspects) -> Floats:
     """Of the file's sample, or left-out ones of the labels; what thresholds and estimates are made from."""
     return _logistic(learned.calibration.logits(learned.known_values))
 
 
-def _thresholds(parts: TrainedParts, calibration: Calibration, values: Floats, weights: Floats) -> Thresholds:
+def _thresholds(
+    parts: TrainedParts, calibration: Calibration, values: Floats, weights: Floats, calibrated: bool
+) -> Thresholds:
+    n_aspects = len(calibration.shift)
     if len(values):
         known = _logistic(calibration.logits(values))
-        return Thresholds(**{aim: thresholds(known, aim, weights) for aim in AIMS})
-    n_aspects = len(calibration.shift)
+        found = Thresholds(**{aim: thresholds(known, aim, weights) for aim in AIMS})
+        return found if calibrated else found._replace(balanced=np.full(n_aspects, UNCALIBRATED_THRESHOLD))
     return Thresholds(
         **{aim: np.full(n_aspects, DEFAULT_THRESHOLDS.get(aim, parts.threshold), dtype=np.float64) for aim in AIMS}
     )
@@ -149,10 +186,12 @@ def _fit(
 
 def _sample_weights(labels: Bools, calibration: Calibration, values: Floats) -> Floats:
     """How much each labelled sentence counts as one drawn at random. (n_labelled,)"""
+    weights = representative_weights(labels, _logistic(calibration.logits(values)))
     if len(values):
-        return representative_weights(labels, _logistic(calibration.logits(values)))
-    # Without a file nothing tells the shares: off-topic labels are the sign that sentences were labelled as they came.
-    return np.full(len(labels), float((~labels.any(1)).sum() >= FEWEST_DRAWN))
+        return weights
+    # Without a file, off-topic labels or a great many show that sentences were labelled as they came.
+    as_they_came = (~labels.any(1)).sum() >= FEWEST_DRAWN or len(labels) >= MANY_PER_ASPECT * labels.shape[1]
+    return weights * float(as_they_came)
 
 
 def _cross_fit(
@@ -165,7 +204,7 @@ def _cross_fit(
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         kept = LabelledSentences(given.sentences.take(inside), given.labels[inside])
         known = np.flatnonzero(kept.labels.any(0) | np.array([bool(name_words(name)) for name in names]))
-        if not len(known):
+        if not len(known) or not len(outside):
             continue
         # An aspect whose only example is left out keeps the prior's logit of 0 for this fold's sentences.
         fitted = _fit(

@@ -18,7 +18,8 @@ from tokenizers import Tokenizer
 from awatt.arrays import Sentences
 from awatt.aspect_model.calibration import CalibrationPrior
 from awatt.aspect_model.classifiers import Settings, shown_attention
-from awatt.aspect_model.learner import LearnedAspects, TrainedParts, learn, probabilities
+from awatt.aspect_model.estimates import Quality, estimate_quality
+from awatt.aspect_model.learner import LearnedAspects, TrainedParts, learn, left_out_probabilities, probabilities
 from awatt.aspect_model.names import LabelledSentences, name_words
 from awatt.aspect_model.network import Network
 from awatt.aspect_model.packing import pack, unpack
@@ -74,6 +75,7 @@ class AspectModel:
     #: scores are probabilities, each aspect judged on its own
     probabilistic: ClassVar[bool] = True
     decides_per_sentence: ClassVar[bool] = False
+    learns_from_reviews: ClassVar[bool] = True
 
     def __init__(self, tokenizer: Tokenizer, weights: Weights, settings: Mapping[str, Any]) -> None:
         self.tokenizer, self.weights, self.settings = tokenizer, weights, dict(settings)
@@ -167,6 +169,25 @@ class AspectModel:
             return np.full(n_aspects, default_threshold(n_aspects))
         found: Probabilities = getattr(fitted.thresholds, aim)
         return found
+
+    def default_threshold(self, n_aspects: int) -> float:
+        """The threshold before anything was learned."""
+        return self.threshold
+
+    def left_out_scores(
+        self,
+        fitted: LearnedAspects,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str],
+        reviews: Sentences | None = None,
+    ) -> Probabilities:
+        """What ``predict`` would say of each example, had it been fitted without it. (n_examples, n_aspects)"""
+        return left_out_probabilities(self.parts, fitted, LabelledSentences(examples, labels), names, reviews)
+
+    def expected_quality(self, fitted: LearnedAspects, thresholds: Probabilities) -> Quality | None:
+        """Expected precision, recall and F1 at these thresholds; None where nothing can be known."""
+        return estimate_quality(fitted, thresholds)
 
     def word_weights(self, fitted: LearnedAspects, sentences: Sentences) -> Floats:
         """The share of each token in each aspect's attention; a sentence's sum to 1. (n_tokens, n_aspects)"""

@@ -1,7 +1,7 @@
 """The network for detectors that were given no reviews: from the evidence for a (sentence, aspect) to a logit.
 
 Without a file there is nothing to condition on. On the benchmark's episodes, which have none, this free network is
-better by about one point of F1 than the monotone one (results/curve/LOG.md).
+better by about one point of F1 than the monotone one (results/LOG.md).
 """
 
 from __future__ import annotations

@@ -23,13 +23,12 @@ def uncertainty(probabilities: Floats, thresholds: Floats) -> Floats:
     return np.asarray(ratio)
 
 
-def choose(probabilities: Floats, thresholds: Floats, vectors: Floats, k: int) -> Integers:
-    """The numbers of ``k`` sentences. (n_sentences, n_aspects), (n_aspects,), unit vectors (n_sentences, dim)
+def choose(doubt: Floats, vectors: Floats, k: int) -> Integers:
+    """The numbers of ``k`` sentences, from their uncertainty (n_sentences, n_aspects) and unit vectors.
 
     The aspects take turns, so that one that is unsure everywhere does not take all: each picks the sentence of which it
     is least sure, less the likeness to those already chosen.
     """
-    doubt = uncertainty(probabilities, thresholds)  # (n_sentences, n_aspects)
     candidates = np.argsort(-doubt.max(1), kind="stable")[:CANDIDATES]
     doubt, vectors = doubt[candidates], vectors[candidates]
     alike = np.zeros(len(candidates))

@@ -12,6 +12,7 @@ import typer
 from awatt.cli.options import (
     FORMATS,
     Address,
+    AspectNames,
     AspectsColumn,
     Engine,
     ExamplesFile,
@@ -31,6 +32,7 @@ def detect(
         str, typer.Argument(metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or text, also .gz; - is stdin.")
     ],
     examples: ExamplesFile = None,
+    aspects: AspectNames = None,
     model: ModelFolder = None,
     out: Annotated[
         str, typer.Option("--out", metavar="FILE", help="File to write, in the format of its suffix; - is stdout.")
@@ -77,10 +79,11 @@ def detect(
     from awatt.detector.opening import open_detector
 
     columns = (examples_text_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, threshold, mode, *columns)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
     options: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "max_errors": max_errors}
     options["also_read"] = () if examples is None else (str(examples),)
+    options["learn_from_input"] = examples is not None or aspects is not None  # a saved detector stays as it is
     began = time.monotonic()
     show = not quiet and sys.stderr.isatty()
     try:

@@ -12,6 +12,7 @@ import typer
 
 from awatt.cli.options import (
     AsJson,
+    AspectNames,
     AspectsColumn,
     ExamplesFile,
     Mode,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 def explain(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence or a whole review; - is stdin.")],
     examples: ExamplesFile = None,
+    aspects: AspectNames = None,
     model: ModelFolder = None,
     threshold: Thresholds = None,
     mode: Mode = None,
@@ -38,7 +40,7 @@ def explain(
     """Show the words that decided and the score of every aspect."""
     from awatt.detector.opening import open_detector
 
-    detector = open_detector(examples, model, threshold, mode, text_column, aspects_column)
+    detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
     review = detector.detect_review(_read_stdin() if text == "-" else text)
     if as_json:
         typer.echo(json.dumps(_as_dict(review), ensure_ascii=False, indent=1))
@@ -67,6 +69,9 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
         sign = "≥" if aspect in review.aspects else "<"
         cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # decided for each sentence anew
         typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
+    named = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if not count]
+    if named:
+        typer.echo(f"awatt: no example of {', '.join(named)}: found by name alone. Add some.", err=True)
     weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:
         typer.echo(f"awatt: only 1 example of {', '.join(weak)}: weak. Add some, 5 are a good number.", err=True)
@@ -83,6 +88,7 @@ def _as_dict(review: Review) -> dict[str, object]:
 
 def report(
     examples: ExamplesFile = None,
+    aspects: AspectNames = None,
     model: ModelFolder = None,
     threshold: Thresholds = None,
     mode: Mode = None,
@@ -93,5 +99,5 @@ def report(
     """Judge every example by the others: how good to expect it to be, confusable aspects, wrong-looking examples."""
     from awatt.detector.opening import open_detector
 
-    made = open_detector(examples, model, threshold, mode, text_column, aspects_column).report()
+    made = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column).report()
     typer.echo(json.dumps(dataclasses.asdict(made), ensure_ascii=False, indent=1) if as_json else str(made))

@@ -17,6 +17,14 @@ ExamplesFile = Annotated[
         help="JSONL, CSV, TSV or Parquet with text and aspects; JSON {aspect: [texts]}.",
     ),
 ]
+AspectNames = Annotated[
+    str | None,
+    typer.Option(
+        "--aspects",
+        metavar="NAMES",
+        help="Aspects by name alone, such as battery,screen; with --examples: more aspects.",
+    ),
+]
 ModelFolder = Annotated[
     Path | None,
     typer.Option(
@@ -29,7 +37,10 @@ ModelFolder = Annotated[
 Thresholds = Annotated[
     list[str] | None,
     typer.Option(
-        "--threshold", metavar="X", help="auto, a number from 0 to 1, or ASPECT=NUMBER, repeatedly. [default: auto]"
+        "--threshold",
+        metavar="X",
+        help="What to aim for: balanced (best expected F1; auto means it), precise (expected precision of 90 %) or "
+        "thorough (expected recall of 90 %); or a number from 0 to 1; or ASPECT=X, repeatedly. [default: balanced]",
     ),
 ]
 Mode = Annotated[

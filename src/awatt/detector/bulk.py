@@ -8,10 +8,13 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from awatt.detector.results import Detection, Review
+from awatt.detector.reviews import NO_COLUMN, sample_files, sample_records
 from awatt.errors import AwattError, DataError
 from awatt.records.formats import STANDARD_STREAM, format_of, to_json
 from awatt.records.reader import Record, read_records
@@ -25,7 +28,6 @@ BATCH = 1024  # rows
 SAMPLE = 2**22  # bytes, from which the number of rows is estimated
 LISTED = 20  # faulty rows that are named; the others are counted
 COUNTED = ("rows", "none", "aspects")  # what a resumed run begins with; faulty rows are met again
-NO_COLUMN = "\0"  # the aspects of the input, if any, are a column like any other
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,14 @@ def detect_file(
     resume: bool = False,
     max_errors: int = LISTED,
     also_read: Sequence[str] = (),
+    learn_from_input: bool = False,
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of ``source`` and write the rows, with new columns, to ``out``.
 
-    ``also_read`` are other files that must not be overwritten. Rows that cannot be read are counted and left out.
-    JSONL, CSV and TSV files can be resumed; what goes to stdout or to Parquet cannot.
+    ``also_read`` are other files that must not be overwritten. With ``learn_from_input`` a sample of the input is what
+    the detector takes for the file: spread over its first rows; of a pipe, the first batch. Rows that cannot be read
+    are counted and left out. JSONL, CSV and TSV files can be resumed; what goes to stdout or to Parquet cannot.
     """
     summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
     columns: list[str] = []
@@ -100,11 +104,20 @@ def detect_file(
     for read in (source, *also_read):
         check_apart(out, read)
     make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
+    plain = out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM
+    if plain and resume:
+        advice = "Read a file, and write .jsonl, .csv or .tsv."
+        raise AwattError(f"--resume cannot go on from '{source}' to '{out}'. {advice}")
+    if learn_from_input and detector.loaded_model.learns_from_reviews:
+        if source == STANDARD_STREAM:
+            first = next(batches, [])
+            batches = chain([first], batches)
+            sample = sample_records(first, config.reviews)
+        else:
+            sample = sample_files([source], config.text_column, config.format, config.reviews)
+        detector = copy(detector).use_reviews(sample)
     writer: Any
-    if out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM:
-        if resume:
-            advice = "Read a file, and write .jsonl, .csv or .tsv."
-            raise AwattError(f"--resume cannot go on from '{source}' to '{out}'. {advice}")
+    if plain:
         writer = _Plain(out, overwrite, config.out_format)
     else:
         settings = _settings(detector, source, config)

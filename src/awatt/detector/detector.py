@@ -6,23 +6,27 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from awatt.arrays import Sentences
+from awatt.aspect_model.checks import check_examples
+from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples, Given, check_texts, read_targets
 from awatt.detector.models import Model, load_model
 from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review, Word
+from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
-from awatt.detector.thresholds import AUTO, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
+from awatt.detector.thresholds import AUTO, BALANCED, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
 from awatt.detector.words import deciding_words, split_sentences
 from awatt.errors import AwattError
+from awatt.records.formats import shown
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
 CHUNK = 128  # sentences that are computed at once: their arrays stay in the cache, and memory stays small
@@ -33,8 +37,9 @@ _log = logging.getLogger(__name__)
 class AspectDetector:
     """Finds the aspects that a sentence mentions, from a few example sentences of each.
 
-    threshold: "auto" (the model's own), a number from 0 to 1, or a dict of them by aspect. It can be given again
-        at every call, and changing it needs no fit.
+    threshold: what to aim for: "balanced" (the best expected F1; "auto" means it), "precise" (an expected precision of
+        at least 90 %) or "thorough" (an expected recall of at least 90 %); or a number from 0 to 1, or a dict of
+        these by aspect. It can be given again at every call, and changing it needs no fit.
     mode: "auto" is the model's own rule. The detector's own model, and a run with the acceptance threshold, judge
         every aspect on its own, so that none may be found, and a score is a probability; "acceptance" insists on that.
         "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, cut at its static threshold for their
@@ -54,24 +59,72 @@ class AspectDetector:
         self.threshold, self.mode, self.model, self.classes = threshold, mode, model, classes
 
     @classmethod
-    def from_examples(cls, examples: Given, **parameters: Any) -> Self:
+    def from_examples(cls, examples: Given, reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
         """A detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]`` or a file of such rows.
 
-        Every aspect needs an example, unless they are given as an `Examples` object.
+        Off-topic sentences, which mention no aspect, are given as ``{None: sentences}`` or with ``"aspects": []``. An
+        aspect without sentences is detected by its name. ``reviews`` are unlabelled sentences of the file in which to
+        detect: they tell how frequent the aspects are in it, and thereby where the thresholds should be.
         """
-        return cls(**parameters).learn(Examples.of(examples))._warn()
+        made, read = cls(**parameters), Examples.of(examples)
+        if not isinstance(examples, Examples):
+            made.check(read)
+        return made._learn_anew(read, reviews)._warn()
+
+    @classmethod
+    def from_names(cls, names: Iterable[str], reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
+        """A detector from the names of the aspects, or short descriptions, alone."""
+        if isinstance(names, str):
+            raise AwattError(f"the names are {shown(names)}, but a list of names is needed. Put it in brackets.")
+        return cls.from_examples({name: [] for name in names}, reviews, **parameters)
+
+    def check(self, examples: Examples) -> None:
+        """Raise if nothing can be learned from the examples, with a line that says what to do."""
+        model = self.loaded_model
+        if isinstance(model, AspectModel):
+            check_examples(examples.texts, examples.labels, examples.aspects)
+        for aspect, count in zip(examples.aspects, examples.counts, strict=True):
+            if not count and not model.knows_name(aspect):
+                needed = f"aspect '{aspect}' has no example, and {self.model} does not read names"
+                raise AwattError(f"{needed}. Give it at least one sentence, or leave it out.")
 
     # -- what examples teach
 
     def learn(self, examples: Examples) -> Self:
-        """Learn from these examples alone. An aspect without any is never found: its score is always 0."""
-        model, known = self.loaded_model, examples.counts > 0
+        """Learn from these examples, and from the sample of the file that there was before.
+
+        An aspect without an example is detected by its name, if the model can; else its score is always 0.
+        """
+        model, known = self.loaded_model, self._can_know(examples.aspects, examples.counts)
         fitted = None
         if known.any():
             names = list(compress(examples.aspects, known))
-            fitted = model.fit(model.tokenize(examples.texts), examples.labels[:, known], names)
+            fitted = model.fit(model.tokenize(examples.texts), examples.labels[:, known], names, self.reviews)
         self._set_state(examples.aspects, examples.counts, fitted, examples)
         return self
+
+    def _learn_anew(self, examples: Examples, reviews: Iterable[str] | None) -> Self:
+        self.reviews_ = self._sample(reviews)
+        return self.learn(examples)
+
+    def use_reviews(self, reviews: Iterable[str]) -> Self:
+        """Learn again, with these unlabelled sentences as a sample of the file."""
+        return self._learn_anew(self.examples, reviews)
+
+    def _sample(self, reviews: Iterable[str] | None) -> Sentences | None:
+        model = self.loaded_model
+        if reviews is None or not model.learns_from_reviews:
+            return None
+        return model.tokenize(sample_reviews(islice(check_texts(reviews), FIRST_ROWS)))
+
+    @property
+    def reviews(self) -> Sentences | None:
+        """The sample of the file, as token ids; None without one."""
+        return getattr(self, "reviews_", None)
+
+    def _can_know(self, aspects: Sequence[str], counts: Any) -> Bools:
+        by_name = [self.loaded_model.knows_name(aspect) for aspect in aspects]
+        return np.asarray((np.asarray(counts) > 0) | np.array(by_name, dtype=bool))
 
     def _set_state(
         self,
@@ -84,10 +137,11 @@ class AspectDetector:
     ) -> None:
         self.aspects_, self.counts_, self.fitted_ = tuple(aspects), np.asarray(counts, dtype=np.int64), fitted
         self.examples_, self.indicators_ = examples, indicators
+        self._known = self._can_know(aspects, counts) & (fitted is not None)  # the model knows only these aspects
         self.classes_ = np.array(list(aspects if classes is None else classes))
 
     def _warn(self) -> Self:
-        for aspect in compress(self.aspects_, self.counts_ == 0):
+        for aspect in compress(self.aspects_, ~self._known):
             _log.warning("aspect '%s' has no example and will never be found", aspect)
         return self
 
@@ -110,11 +164,6 @@ class AspectDetector:
             raise AwattError("this detector was saved without its examples, which this needs. Save it with them.")
         assert self.examples_ is not None
         return self.examples_
-
-    @property
-    def _known(self) -> Bools:
-        """Which aspects have examples: the model knows only these. (n_aspects,)"""
-        return self.counts_ > 0
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add an aspect."""
@@ -201,7 +250,7 @@ class AspectDetector:
         return found
 
     def _predict(self, texts: Sequence[str], sentences: Sentences) -> Prediction:
-        """Of all aspects; a blank text mentions nothing, and neither is an aspect without examples ever found."""
+        """Of all aspects; a blank text mentions nothing, and an aspect that the model does not know is never found."""
         scores = np.zeros((len(texts), len(self.aspects)))
         accepted = np.zeros(scores.shape, dtype=bool)
         if self.fitted_ is not None and len(texts):
@@ -229,7 +278,7 @@ class AspectDetector:
         if weights is None:
             return {}
         encodings = model.tokenizer.encode_batch([texts[number] for number in wanted.tolist()])
-        column_of = np.cumsum(self._known) - 1  # in the model, which knows only the aspects with examples
+        column_of = np.cumsum(self._known) - 1  # in the model, which may not know every aspect
         found = {}
         parts = np.split(weights, np.cumsum(taken.lengths)[:-1])
         for number, weight, encoding in zip(wanted.tolist(), parts, encodings, strict=True):
@@ -255,21 +304,30 @@ class AspectDetector:
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
         """The score from which each aspect counts as found; NaN where the model decides per sentence. (n_aspects,)"""
         aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
-        auto = np.full(len(aspects), np.nan)
-        if self.fitted_ is not None:
-            auto[self._known] = self.loaded_model.thresholds(self.fitted_, self._mode())
-        cut = resolve(wanted, aspects, auto)
+        cut = resolve(wanted, aspects, self._aimed_thresholds)
         return np.maximum(cut, 1e-12)  # a score of 0 is no detection, whatever the threshold: blank texts have it
+
+    def _aimed_thresholds(self, aim: str) -> Floats:
+        """The model's own for an aim. (n_aspects,)"""
+        mode, found = self._mode(), np.full(len(self.aspects), np.nan)
+        if mode == "paper" and aim != BALANCED:
+            raise AwattError(f"the threshold is '{aim}', but mode paper has one of its own. Give a number, or auto.")
+        if self.fitted_ is not None:
+            found[self._known] = self.loaded_model.thresholds(self.fitted_, mode, aim)
+        return found
 
     # -- scikit-learn's contract, without importing it
 
-    def fit(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803 (scikit-learn's name)
-        """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes)."""
+    def fit(self, X: Iterable[str], y: Any, reviews: Iterable[str] | None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes).
+
+        An empty list, or a row of zeros, is an off-topic text. ``reviews`` as in `from_examples`.
+        """
         texts = check_texts(X)
         labels, classes, indicators = read_targets(y, self.classes, len(texts))
         if not labels.any():
             raise AwattError("no text has a label, so there is nothing to learn. Give at least one text one label.")
-        self.learn(Examples.from_indicators(texts, labels, list(map(str, classes))))._warn()
+        self._learn_anew(Examples.from_indicators(texts, labels, list(map(str, classes))), reviews)._warn()
         self.classes_, self.indicators_ = np.array(list(classes)), indicators
         return self
 

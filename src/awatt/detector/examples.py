@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +32,11 @@ class Examples:
 
     @classmethod
     def of(cls, given: Given) -> Examples:
-        """From ``{aspect: sentences}``, records, or a file of them, where every aspect must have an example."""
+        """From ``{aspect: sentences}``, records, or a file of them. Under the key None are off-topic sentences."""
         if isinstance(given, Examples):
             return given
         if isinstance(given, Mapping):
-            examples = cls.from_mapping(given)
+            examples = cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", given))
         elif isinstance(given, str | Path):
             examples = cls.read(given)
         else:
@@ -44,24 +44,24 @@ class Examples:
         return examples.checked()
 
     def checked(self) -> Examples:
-        """Itself, if every aspect has an example."""
+        """Itself, if there is an aspect."""
         if not self.aspects:
             raise AwattError('there is no aspect. Give at least one with an example: {"food": ["Great pizza."]}.')
-        for aspect, count in zip(self.aspects, self.counts, strict=True):
-            if not count:
-                raise AwattError(f"aspect '{aspect}' has no example. Give it at least one sentence, or leave it out.")
         return self
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Sequence[str]]) -> Examples:
-        """From ``{aspect: sentences}``. A sentence under two aspects mentions both; a repeated one counts once."""
+    def from_mapping(cls, given: Mapping[str | None, Sequence[str]]) -> Examples:
+        """From ``{aspect: sentences}``. A sentence under two aspects mentions both; a repeated one counts once.
+
+        Sentences under the key None are off-topic: they mention no aspect. An aspect may have no sentences.
+        """
         for aspect, texts in given.items():
             if isinstance(texts, str) or not isinstance(texts, Iterable):
                 raise AwattError(
                     f"aspect {aspect!r} has {shown(texts)}, but needs a list of sentences. Put it in brackets."
                 )
-        pairs = ((text, (aspect,)) for aspect, texts in given.items() for text in texts)
-        return cls.from_pairs(pairs, given)
+        pairs = ((text, () if aspect is None else (aspect,)) for aspect, texts in given.items() for text in texts)
+        return cls.from_pairs(pairs, (aspect for aspect in given if aspect is not None))
 
     @classmethod
     def read(cls, path: str | Path, text_column: str = "text", aspects_column: str = "aspects") -> Examples:
@@ -70,7 +70,7 @@ class Examples:
         A ``.json`` file holds one object, ``{aspect: [sentences]}``.
         """
         if str(path).lower().endswith(".json"):
-            return cls.from_mapping(_read_object(Path(path)))
+            return cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", _read_object(Path(path))))
         batches = read_records(path, text_column=text_column, aspects_column=aspects_column)
         examples = cls.from_pairs((record.text, record.aspects) for record in chain.from_iterable(batches))
         if not examples.aspects:
@@ -150,7 +150,14 @@ class Examples:
         return Examples(tuple(self.texts[number] for number in numbers), self.aspects, self.labels[numbers])
 
 
-Given: TypeAlias = Examples | Mapping[str, Sequence[str]] | Iterable[Record | Mapping[str, Any]] | str | Path
+Given: TypeAlias = (
+    Examples
+    | Mapping[str, Sequence[str]]
+    | Mapping[str | None, Sequence[str]]
+    | Iterable[Record | Mapping[str, Any]]
+    | str
+    | Path
+)
 
 
 def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from awatt import __version__
+from awatt.arrays import Sentences
 from awatt.detector.examples import Examples
 from awatt.errors import AwattError
 from awatt.folders import CARD, DETECTOR, kind_of, open_folder, write_folder
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 ASPECTS = "aspects.safetensors"
 EXAMPLES = "examples.jsonl"
+REVIEWS = "reviews.safetensors"  # token ids of the sample of the file: text, so it is saved with the examples only
 
 Kind = TypeVar("Kind", bound="AspectDetector")
 
@@ -66,6 +68,8 @@ def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
     if examples:
         rows = ({"text": text, "aspects": list(names)} for text, names in detector.examples.pairs())
         files[EXAMPLES] = "".join(f"{to_json(row)}\n" for row in rows).encode()
+        if detector.reviews is not None:
+            files[REVIEWS] = save({"ids": detector.reviews.ids, "lengths": detector.reviews.lengths})
     files[CARD] = _card(detector, examples).encode()
     config = {
         "model": {"kind": model.kind, **model.config()},
@@ -128,6 +132,9 @@ def load(kind: type[Kind], path: Path) -> Kind:
         examples = None
         if EXAMPLES in folder:
             examples = Examples.from_pairs(Examples.read(path / EXAMPLES).pairs(), aspects)
+        if REVIEWS in folder:
+            sample = load_arrays(folder.read(REVIEWS))
+            detector.reviews_ = Sentences(sample["ids"], sample["lengths"])
         arrays = load_arrays(folder.read(ASPECTS))
         fitted = detector.loaded_model.unpack(arrays) if arrays else None
         detector._set_state(aspects, counts, fitted, examples, classes, indicators)

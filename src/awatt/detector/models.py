@@ -36,6 +36,10 @@ class Model(Protocol):
         """Whether scores are probabilities; else they are the paper's ranking, which sums to 1 over the aspects."""
 
     @property
+    def learns_from_reviews(self) -> bool:
+        """Whether ``fit`` looks at unlabelled sentences of the file."""
+
+    @property
     def decides_per_sentence(self) -> bool:
         """Whether its threshold is another one for each sentence, rather than a number per aspect."""
 
@@ -62,6 +66,9 @@ class Model(Protocol):
 
     def thresholds(self, fitted: Any, mode: str = "auto", aim: str = "balanced") -> npt.NDArray[np.float64]:
         """The score from which each aspect counts as found; NaN if decided for each sentence anew. (n_aspects,)"""
+
+    def default_threshold(self, n_aspects: int) -> float:
+        """One number for all aspects before anything was learned; the paper's static one if it has none."""
 
     def word_weights(self, fitted: Any, sentences: Sentences) -> npt.NDArray[np.floating] | None:
         """The share of each token in the decision (n_tokens, n_aspects); None if a method has no attention."""

@@ -15,6 +15,7 @@ from awatt.folders import DETECTOR, KINDS, open_folder
 def open_detector(
     examples: Path | None,
     model: Path | None,
+    aspects: str | None = None,
     threshold: Sequence[str] | None = None,
     mode: str | None = None,
     text_column: str = "text",
@@ -23,22 +24,32 @@ def open_detector(
 ) -> AspectDetector:
     """A detector that learns from ``examples`` with the bundled model or ``model``, or a saved one in ``model``.
 
-    ``text_option`` is the option that names the examples' text column.
+    ``aspects`` are names, with commas between them, of aspects that need no examples. ``text_option`` is the option
+    that names the examples' text column.
     """
-    if examples is None and model is None:
-        raise AwattError("Give --examples FILE (sentences with their aspects), or --model FOLDER (a saved detector).")
+    names = [name.strip() for name in (aspects or "").split(",") if name.strip()]
+    if aspects is not None and not names:
+        raise AwattError(f"--aspects is {aspects!r}, but names with commas between them are needed: battery,screen.")
+    learns = examples is not None or bool(names)
+    if not learns and model is None:
+        given = "--examples FILE (sentences with their aspects), --aspects NAMES (battery,screen)"
+        raise AwattError(f"Give {given}, or --model FOLDER (a saved detector).")
     kind = None if model is None else open_folder(model).kind
-    if kind is not None and kind != DETECTOR and examples is None:
+    if kind is not None and kind != DETECTOR and not learns:
         raise AwattError(f"{model} is {KINDS[kind][0]}, which knows no aspects yet. Add --examples FILE.")
-    if kind == DETECTOR and examples is not None:
-        raise AwattError(
-            f"{model} is a saved detector, which has its examples already. Leave out --examples or --model."
-        )
+    if kind == DETECTOR and learns:
+        option = "--aspects" if examples is None else "--examples"
+        raise AwattError(f"{model} is a saved detector, which has its examples already. Leave out {option} or --model.")
     if kind == DETECTOR:
         detector = AspectDetector.from_pretrained(str(model))
     else:
-        read = _read_examples(str(examples), text_column, aspects_column, text_option)
-        detector = AspectDetector.from_examples(read.checked(), model=model)
+        read = Examples.from_pairs((), names)
+        if examples is not None:
+            known = _read_examples(str(examples), text_column, aspects_column, text_option)
+            read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
+        detector = AspectDetector(model=model)
+        detector.check(read.checked())
+        detector = AspectDetector.from_examples(read, model=model)
     if threshold:
         detector.set_params(threshold=parse_thresholds(threshold))
     if mode is not None:

@@ -1,14 +1,17 @@
-"""What the examples themselves tell: how good to expect the detector to be, what to mend, what to label next."""
+"""How good to expect the detector to be, as far as it can be known, and what the examples themselves tell."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from awatt.aspect_model.estimates import Estimate
+from awatt.aspect_model.learner import FOLDS
+from awatt.aspect_model.model import AspectModel
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
 from awatt.detector.thresholds import Bools, Floats, f1, without_nan
@@ -23,17 +26,32 @@ GROUPS = 20  # of more, one of so many groups at a time: thousands of examples t
 FEW = 3  # examples of an aspect, below which it is called weak
 CONFUSED = 2  # examples of two aspects in which the other one is found wrongly, from which both are named
 RESAMPLES = 1000
+UNKNOWN = (
+    "How good it is cannot be known yet: label some sentences as they come in your reviews, off-topic ones included."
+)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A number that is to be expected on the file, and the interval that holds it in 90 % of the cases."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
 class AspectReport:
-    """An aspect when its examples are judged without themselves."""
+    """An aspect when its examples are judged without themselves, and what to expect of it on the file."""
 
     name: str
     examples: int
     recall: float  # share of its examples in which it is found
     precision: float  # share of those in which it is found that are its own
     f1: float
+    expected_precision: Expectation | None = None  # None where it cannot be known
+    expected_recall: Expectation | None = None
+    expected_f1: Expectation | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +75,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Report:
-    """Leave-one-out over the examples: each is judged by a detector that never saw it."""
+    """The examples, each judged by a detector that never saw it, and what to expect on the file."""
 
     aspects: list[AspectReport]
     confusions: list[Confusion]
@@ -66,6 +84,23 @@ class Report:
     f1_interval: tuple[float, float]  # 95 %, over resampled examples
     n_examples: int
     left_out: int  # examples at a time
+    expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be known yet
+    n_reviews: int = 0  # sentences of the file that were looked at
+
+    def _expectations(self) -> list[str]:
+        (low, high), expected = self.f1_interval, self.expected_f1
+        lines = [UNKNOWN]
+        if expected is not None:
+            where = "sentences like those labelled"
+            if self.n_reviews:
+                where = f"your reviews, of which {self.n_reviews} sentences were looked at"
+            numbers = f"{expected.value:.2f} ({expected.low:.2f} to {expected.high:.2f})"
+            lines = [f"Expect an F1 of about {numbers} on {where}."]
+        if (low, high) != (0.0, 1.0):
+            groups = "one" if self.left_out == 1 else f"{self.left_out} at a time"
+            counted = f"{self.n_examples} examples, {groups} left out"
+            lines.append(f"On the examples themselves F1 is {self.f1:.2f} ({low:.2f} to {high:.2f}; {counted}).")
+        return lines
 
     def __str__(self) -> str:
         width = max(len(aspect.name) for aspect in self.aspects)
@@ -75,15 +110,12 @@ class Report:
             if 1 < aspect.examples < FEW:
                 note = f"  weak: {aspect.examples} examples; 5 or more are better"
             numbers = f"{aspect.recall:>5.0%}  {aspect.precision:>5.0%}  {aspect.f1:.2f}"
+            if not aspect.examples:
+                note = "  found by its name alone; add examples"
             if aspect.examples <= 1:
                 numbers = f"{'-':>5}  {'-':>5}  {'-':>4}"
             lines.append(f"{aspect.name:<{width}}  {aspect.examples:>8}  {numbers}{note}")
-        low, high = self.f1_interval
-        groups = "one" if self.left_out == 1 else f"{self.left_out} at a time"
-        lines += ["", f"Expect an F1 of about {self.f1:.2f} ({low:.2f} to {high:.2f}) on sentences like the examples"]
-        lines[-1] += f" ({self.n_examples} examples, {groups} left out)."
-        lines.append("Each is judged without itself, with less to go by than a new sentence: a cautious estimate.")
-        lines.append("How often aspects are found in sentences that mention none, examples alone cannot tell.")
+        lines += ["", *self._expectations()]
         if self.confusions:
             lines += ["", "Confusable aspects:"]
             lines += [
@@ -100,27 +132,65 @@ class Report:
 
 
 def make_report(detector: AspectDetector) -> Report:
-    """Judge every example by a detector that learned from the others."""
-    examples = detector.examples
-    if len(examples.texts) < 2:
-        raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
+    """Judge every example by a detector that learned from the others, and estimate what to expect on the file."""
+    examples, model = detector.examples, detector.loaded_model
     count = len(examples.texts)
-    groups = count if count <= SINGLY else GROUPS
     cut = without_nan(detector.thresholds())
-    scores, found = _left_out_predictions(detector, examples, groups)
+    quality = None
+    if isinstance(model, AspectModel) and detector.mode != "paper":
+        groups = max(1, min(count, FOLDS))
+        scores = _left_out_scores(detector, model)
+        found = scores >= cut
+        quality = model.expected_quality(detector.fitted_, cut[detector._known])
+    else:
+        if count < 2:
+            raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
+        groups = count if count <= SINGLY else GROUPS
+        scores, found = _left_out_predictions(detector, examples, groups)
     checkable = examples.labels & (examples.counts >= 2)  # an only example has nothing to be judged by
     judged = np.asarray(~(examples.labels & ~checkable).any(1))
     truth, found = examples.labels[judged], found[judged]
     low, high = _interval(truth, found)
+    aspects = [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))]
+    if quality is not None:
+        known = compress(range(len(aspects)), detector._known)
+        for column, expected in zip(known, quality.aspects, strict=True):
+            aspects[column] = replace(
+                aspects[column],
+                expected_precision=_expectation(expected.precision),
+                expected_recall=_expectation(expected.recall),
+                expected_f1=_expectation(expected.f1),
+            )
+    reviews = detector.reviews
     return Report(
-        [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))],
+        aspects,
         _confusions(examples.aspects, truth, found),
         _suspects(examples.take(judged), scores[judged], cut),
-        f1(truth, found),
+        f1(truth, found) if len(truth) else 0.0,
         (low, high),
         count,
         -(-count // groups),
+        None if quality is None else _expectation(quality.macro_f1),
+        0 if reviews is None else len(reviews.lengths),
     )
+
+
+def _expectation(estimate: Estimate) -> Expectation | None:
+    if not estimate.known:
+        return None
+    return Expectation(*(round(value, 4) for value in estimate))
+
+
+def _left_out_scores(detector: AspectDetector, model: AspectModel) -> Floats:
+    """Of each example by what the others teach, with the detector's own calibration. (n_examples, n_aspects)"""
+    examples, known = detector.examples, detector._known
+    scores = np.zeros(examples.labels.shape)
+    if len(examples.texts):
+        tokens, names = model.tokenize(examples.texts), list(compress(examples.aspects, known))
+        scores[:, known] = model.left_out_scores(
+            detector.fitted_, tokens, examples.labels[:, known], names, detector.reviews
+        )
+    return scores
 
 
 def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: int) -> Prediction:

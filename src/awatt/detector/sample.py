@@ -47,7 +47,8 @@ def _detect_domain(domain: str, records: list[Record], n_shot: int) -> DomainRes
             raise AwattError(f"{count}, but --n-shot {n_shot} needs more than that. Lower it.")
     taken = set(chain.from_iterable(examples.values()))
     rest = [record for record in records if record.text not in taken]
-    detections = AspectDetector.from_examples(examples).detect_many([record.text for record in rest])
+    texts = [record.text for record in rest]
+    detections = AspectDetector.from_examples(examples, reviews=texts).detect_many(texts)
     truth = np.array([[aspect in record.aspects for aspect in examples] for record in rest])
     found = np.array([[aspect in each.aspects for aspect in examples] for each in detections])
     return DomainResult(domain, tuple(examples), detections, truth, found)

@@ -46,6 +46,7 @@ class RunModel:
     """What ``awatt train`` trained, with the interface of the detector's own model."""
 
     kind: ClassVar[str] = RUN
+    learns_from_reviews: ClassVar[bool] = False
 
     def __init__(self, system: System, path: Path) -> None:
         self.system, self.path = system.eval(), path
@@ -167,6 +168,11 @@ class RunModel:
         n_aspects = len(fitted.summaries)
         number = (self._static(n_aspects) if mode == "paper" else self._threshold(n_aspects)).constant(n_aspects)
         return np.full(n_aspects, np.nan if number is None else number)
+
+    def default_threshold(self, n_aspects: int) -> float:
+        """The run's number; the paper's static one if it decides for each sentence anew."""
+        number = self._threshold(n_aspects).constant(n_aspects)
+        return default_threshold(n_aspects) if number is None else number
 
     @torch.no_grad()
     def word_weights(self, fitted: Support, sentences: Sentences) -> npt.NDArray[np.floating] | None:

@@ -13,14 +13,15 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awatt.detector.bulk import (
     BATCH,
     LISTED,
-    NO_COLUMN,
     AlreadyCompleteError,
     BulkConfig,
     RowMaker,
@@ -29,6 +30,7 @@ from awatt.detector.bulk import (
     describe,
     find,
 )
+from awatt.detector.reviews import NO_COLUMN, sample_records
 from awatt.errors import AwattError, DataError
 from awatt.records.formats import FORMATS, STANDARD_STREAM, format_of
 from awatt.records.reader import Record, read_records
@@ -81,11 +83,13 @@ def detect_files(
     resume: bool = False,
     max_errors: int = LISTED,
     also_read: Sequence[str] = (),
+    learn_from_input: bool = False,
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of all files that match, and write a folder of files. Rows keep their order within a file.
 
-    ``out`` and the files must be reachable by all machines under the same path.
+    ``out`` and the files must be reachable by all machines under the same path. With ``learn_from_input`` the detector
+    takes a sample of the first rows of the files, in their order, for the file.
     """
     if out == STANDARD_STREAM:
         raise AwattError("--engine ray writes a folder. Give one: --out found, say.")
@@ -95,6 +99,8 @@ def detect_files(
     for path, _ in files:
         format_of(path, config.format)
     kind = _kind(config, files[0][0])
+    if learn_from_input and detector.loaded_model.learns_from_reviews:
+        detector = copy(detector).use_reviews(sample_records(_first_rows(files, config), config.reviews))
     settings = {"set of input files": [list(each) for each in files], **describe(detector, config), "format": kind}
     job = _Job(out, json.loads(json.dumps(settings)), overwrite, resume)
     with connected(address, workers) as ray, _quiet_data(ray):
@@ -118,6 +124,21 @@ def detect_files(
     summary.faults = _faults(parts, notes)[:max_errors]
     job.end(summary)
     return summary
+
+
+def _first_rows(files: list[tuple[str, int]], config: BulkConfig) -> Iterator[Record]:
+    """The rows of all files, one after the other. Those that cannot be read are reported when they are due."""
+    for path, _ in files:
+        with _opened(Part(path), config) as opened:
+            batches = read_records(
+                path,
+                text_column=config.text_column,
+                aspects_column=NO_COLUMN,
+                format=config.format,
+                on_error=lambda fault: None,
+                part=opened,
+            )
+            yield from chain.from_iterable(batches)
 
 
 def _kind(config: BulkConfig, first: str) -> str:

@@ -82,10 +82,14 @@ def make_routes(service: Service) -> APIRouter:
 
     @router.get("/scores", responses=describe_file(BYTES))
     async def scores() -> Response:
-        """Get the scores of every sentence and aspect, row by row, as 32-bit floats (little-endian)."""
-        version, aspects, found = await service.run(workbench.scores)
+        """Get the scores of every sentence and aspect, row by row, as 32-bit floats (little-endian).
+
+        The header x-awatt-aspects names the columns, x-awatt-thresholds the detector's own threshold of each.
+        """
+        version, thresholds, found = await service.run(workbench.scores_and_thresholds)
         headers = {"x-awatt-learned": str(version.learned), "x-awatt-reviews": str(version.reviews)}
-        headers["x-awatt-aspects"] = ",".join(str(aspect.id) for aspect in aspects)
+        headers["x-awatt-aspects"] = ",".join(map(str, thresholds))
+        headers["x-awatt-thresholds"] = ",".join(map(repr, thresholds.values()))
         return Response(found.astype("<f4").tobytes(), media_type=BYTES, headers=headers)
 
     @router.get("/map", responses=describe_file(BYTES))

@@ -19,7 +19,8 @@ def _check_unicode(text: str) -> str:
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Key = Annotated[int, Field(ge=1, le=2**53)]
 Threshold = Annotated[float, Field(ge=0, le=1)]
-Thresholds = Literal["auto"] | Threshold | dict[Text, Threshold]
+Aim = Literal["auto", "balanced", "precise", "thorough"]
+Thresholds = Aim | Threshold | dict[Text, Aim | Threshold]
 
 
 class Body(BaseModel):
@@ -34,7 +35,8 @@ class DetectBody(Body):
     texts: list[Text] = Field(min_length=1, examples=[["The cheesecake is tasty."]])
     threshold: Thresholds | None = Field(
         None,
-        description="Used instead of the project's thresholds: one for all aspects, or one per aspect.",
+        description="Used instead of the project's thresholds: balanced (auto means it), precise, thorough or a "
+        "number; one for all aspects, or one per aspect.",
         examples=[0.5],
     )
     words: bool = Field(True, description="Whether to include the words that decided.")

@@ -71,12 +71,11 @@ class Aspects(Documented):
 class Project(Documented, Content):
     """Everything but the sentences. ``undo`` and ``redo`` name the action that would be undone or redone.
 
-    ``auto_thresholds`` are the detector's own, by aspect id; ``auto_threshold`` is their median.
+    ``auto_threshold`` is the model's before anything was learned; those learned come with the scores.
     """
 
     project: str
     auto_threshold: float
-    auto_thresholds: dict[int, float]
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ class Service:
     def project(self) -> Project:
         """The project as it is now."""
         content, auto = self.store.content(), self.workbench.auto_threshold()
-        own = self.workbench.auto_thresholds()
-        return Project(**vars(content), project=self.store.project_id, auto_threshold=auto, auto_thresholds=own)
+        return Project(**vars(content), project=self.store.project_id, auto_threshold=auto)
 
     async def change(self, call: Callable[..., object], *arguments: Any) -> Response:
         """Change the project, and respond with its new state."""

@@ -29,7 +29,6 @@ from awatt.errors import AwattError
 from awatt.server.content import Aspect, Content, Example, Version
 from awatt.server.projection import project
 from awatt.server.store import ProjectStore
-from awatt.thresholds.default import default_threshold
 
 Floats = npt.NDArray[np.float32]
 
@@ -58,11 +57,24 @@ class Reviews:
 
 @dataclass(frozen=True)
 class CachedDetector:
-    """The detector fitted to the examples of one version; None while no aspect has an example."""
+    """The detector fitted to the labels and reviews of one version; None while the model knows no aspect."""
 
     version: int
+    reviews: int
     content: Content
     detector: AspectDetector | None
+
+    @property
+    def versions(self) -> tuple[int, int]:
+        """The counters of what it was fitted to."""
+        return self.version, self.reviews
+
+    def auto_thresholds(self) -> dict[int, float]:
+        """The detector's own threshold for each aspect id; where it decides per sentence, the paper's static one."""
+        if self.detector is None:
+            return {}
+        cut = without_nan(self.detector.thresholds(AUTO)).tolist()
+        return dict(zip((aspect.id for aspect in self.content.aspects), cut, strict=True))
 
 
 class Workbench:
@@ -85,18 +97,9 @@ class Workbench:
         """Aspects, examples and settings."""
         return self.store.content()
 
-    def auto_thresholds(self) -> dict[int, float]:
-        """The detector's own threshold for each aspect id; where it decides per sentence, the paper's static one."""
-        cached = self.cached_detector()
-        if cached.detector is None:
-            return {}
-        cut = without_nan(cached.detector.thresholds(AUTO)).tolist()
-        return dict(zip((aspect.id for aspect in cached.content.aspects), cut, strict=True))
-
     def auto_threshold(self) -> float:
-        """One number for the slider of all aspects: the median of the detector's own thresholds."""
-        own = list(self.auto_thresholds().values())
-        return float(np.median(own)) if own else default_threshold(max(1, len(self.store.content().aspects)))
+        """What the slider of all aspects shows: the model's threshold before anything was learned."""
+        return self.model.default_threshold(max(1, len(self.store.content().aspects)))
 
     def reviews(self) -> Reviews:
         """The sentences."""
@@ -112,10 +115,10 @@ class Workbench:
         """The fitted detector, and the content that it was fitted to."""
         with self._lock:
             version = self.store.version()
-            if self._cached is None or self._cached.version != version.learned:
-                content = self.store.content()
-                detector = fit_detector(content.aspects, content.examples, self.model_folder)
-                self._cached = CachedDetector(content.version.learned, content, detector)
+            if self._cached is None or self._cached.versions != (version.learned, version.reviews):
+                content, reviews = self.store.content(), self.reviews()
+                detector = fit_detector(content.aspects, content.examples, self.model_folder, reviews.texts)
+                self._cached = CachedDetector(content.version.learned, reviews.version, content, detector)
             return self._cached
 
     def detector(self) -> AspectDetector:
@@ -126,7 +129,9 @@ class Workbench:
                 return self._ready[1]
             cached, content = self.cached_detector(), self.store.content()
             if cached.detector is None:
-                raise AwattError("no aspect has an example yet, so nothing can be found. Add an aspect with examples.")
+                raise AwattError(
+                    "there is no aspect yet that could be found. Add an aspect, with examples if possible."
+                )
             aspects = cached.detector.aspects
             wanted = thresholds(content, aspects)
             if self.model.decides_per_sentence:  # the page's numbers count here
@@ -146,12 +151,22 @@ class Workbench:
 
     def scores(self) -> tuple[Version, list[Aspect], Floats]:
         """The version, the aspects, and the scores of every sentence and aspect (n_sentences, n_aspects)."""
+        version, cached, scores = self._all_scores()
+        return version, cached.content.aspects, scores
+
+    def scores_and_thresholds(self) -> tuple[Version, dict[int, float], Floats]:
+        """The same, with the detector's own threshold of each aspect, by its id."""
+        version, cached, scores = self._all_scores()
+        own = cached.auto_thresholds()
+        return version, {aspect.id: own.get(aspect.id, 1.0) for aspect in cached.content.aspects}, scores
+
+    def _all_scores(self) -> tuple[Version, CachedDetector, Floats]:
         with self._scoring:
             cached, reviews, version = self.cached_detector(), self.reviews(), self.store.version()
             key = Version(0, cached.version, reviews.version)
             if self._scores is None or self._scores[0] != key:
                 self._scores = key, self._score(cached, reviews)
-            return Version(version.revision, cached.version, reviews.version), cached.content.aspects, self._scores[1]
+            return Version(version.revision, cached.version, reviews.version), cached, self._scores[1]
 
     def _score(self, cached: CachedDetector, reviews: Reviews) -> Floats:
         empty = np.zeros((len(reviews.ids), len(cached.content.aspects)), dtype=np.float32)
@@ -176,7 +191,7 @@ class Workbench:
         if (content.version.learned, content.version.reviews) != (version.learned, version.reviews):
             return self.results()  # the project changed meanwhile
         names = [aspect.name for aspect in aspects]
-        auto = self.auto_thresholds()
+        auto = self.cached_detector().auto_thresholds()
         common = {
             each.id: auto.get(each.id, 1.0) if content.threshold is None else content.threshold for each in aspects
         }
@@ -236,14 +251,18 @@ class Workbench:
 
 
 def fit_detector(
-    aspects: Sequence[Aspect], examples: Sequence[Example], model: Path | None = None
+    aspects: Sequence[Aspect],
+    examples: Sequence[Example],
+    model: Path | None = None,
+    reviews: Sequence[str] = (),
 ) -> AspectDetector | None:
-    """A detector fitted to these examples, including those that mention no aspect."""
+    """A detector fitted to these examples, off-topic ones included, the aspects' names and the project's reviews."""
     names = {aspect.id: aspect.name for aspect in aspects}
-    if not any(example.aspects for example in examples):
+    known = any(map(load_model(model).knows_name, names.values()))
+    if not known and not any(example.aspects for example in examples):
         return None
     pairs = ((example.text, [names[key] for key in example.aspects]) for example in examples)
-    return AspectDetector.from_examples(Examples.from_pairs(pairs, names.values()), model=model)
+    return AspectDetector.from_examples(Examples.from_pairs(pairs, names.values()), reviews, model=model)
 
 
 def thresholds(content: Content, names: Sequence[str]) -> Threshold:

@@ -89,10 +89,13 @@ function drawQuality() {
     fill(summary, ...loadingReport ? [el("h2", {}, "Quality"), el("p", {}, "Predicting each example from the others …")] : [ el("h2", {}, "How it works"), el("p", {}, "Name what matters to you, and add about five sentences that mention it, in the words of your reviews. Sentences that mention several aspects help, too.")]);
     return;
   }
-  const [low, high] = report.f1_interval;
+  const expected = report.expected_f1, two = (value) => value.toFixed(2);
   fill(summary,
     el("h2", {}, "Quality"),
-    el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)}`), ` (${low.toFixed(2)} to ${high.toFixed(2)}; 1 is perfect). Each of the ${report.n_examples} examples was predicted from the others only, so this is a cautious estimate.`),
+    expected
+      ? el("p", {}, el("strong", {}, `Expect an F1 of about ${two(expected.value)}`), ` (${two(expected.low)} to ${two(expected.high)}; 1 is perfect).`)
+      : el("p", {}, el("strong", {}, "How good it is cannot be known yet."), " Label some sentences as they come, also those that mention none of the aspects."),
+    el("p", {}, `Each of the ${report.n_examples} examples was predicted from others only: F1 ${two(report.f1)}.`),
     report.confusions.length ? el("p", {}, "Often confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
     report.suspects.length ? el("p", {}, `${counted(report.suspects.length, "example")} may be mislabelled (marked below).`) : null);
 }

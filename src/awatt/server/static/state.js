@@ -9,7 +9,7 @@ export const colour = (column) => COLOURS[column] || `hsl(${(column * 137.5) % 3
 
 export const state = {
   project: null, ids: [], review: [], texts: [], rowOf: new Map(), reviews: -1,
-  scores: new Float32Array(), scoredAspects: [], learned: -1, labels: new Map(), words: new Map(),
+  scores: new Float32Array(), scoredAspects: [], autoThresholds: new Map(), learned: -1, labels: new Map(), words: new Map(),
   filter: { aspect: null, kind: "all", text: "", only: null }, rows: [], chosen: null, busy: false,
   previews: new Map(), // thresholds set by a slider and not confirmed by the server yet: {value} by aspect id, or by "all"
   fingerprints: new Int32Array(), // of the aspects found in each sentence
@@ -24,7 +24,7 @@ export const changed = (what = "all") => listeners.forEach((call) => { try { cal
 export const aspects = () => state.project?.aspects ?? [];
 export const commonThreshold = () => state.previews.get("all")?.value ?? state.project.threshold ?? state.project.auto_threshold;
 const givenThreshold = (aspect) => state.previews.get(aspect.id)?.value ?? aspect.threshold ?? state.previews.get("all")?.value ?? state.project.threshold;
-export const thresholdOf = (aspect) => Math.max(givenThreshold(aspect) ?? state.project.auto_thresholds[aspect.id] ?? commonThreshold(), 1e-12);
+export const thresholdOf = (aspect) => Math.max(givenThreshold(aspect) ?? state.autoThresholds.get(aspect.id) ?? commonThreshold(), 1e-12);
 
 // The score of an aspect in a sentence; 0 while it is being computed for a new aspect.
 export function score(row, aspect) {
@@ -143,6 +143,8 @@ async function loadScores() {
         state.scores = values;
         state.learned = Number(headers.get("x-awatt-learned"));
         state.scoredAspects = (headers.get("x-awatt-aspects") || "").split(",").filter(Boolean).map(Number);
+        const thresholds = (headers.get("x-awatt-thresholds") || "").split(",").map(Number);
+        state.autoThresholds = new Map(state.scoredAspects.map((id, column) => [id, thresholds[column]])); // the detector's own
         state.words.clear();
       }
       if (reviews > state.reviews || state.learned >= state.project.learned) break;
