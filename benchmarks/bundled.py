@@ -233,7 +233,8 @@ def tables(out: Path) -> None:
             "",
             "## Ablation",
             "",
-            "Trained again, on 800 tasks, without some of the evidence; validation categories,",
+            "Of the model before it read files, whose settings were trained together with the network: trained again,",
+            "on 800 tasks, without some of the evidence; validation categories,",
         ]
         lines += [
             "mean macro-F1 of the three datasets.",
@@ -246,6 +247,7 @@ def tables(out: Path) -> None:
     if (out / "speed.json").exists():
         speeds = json.loads((out / "speed.json").read_text("utf-8"))
         lines += ["", "## Speed, one core", ""]
+        lines += ["Measured on a quiet machine with the model before it read files.", ""]
         lines += [f"- {speeds['sentences_per_second']:,.0f} sentences per second from raw text, 10 aspects"]
         lines += [f"- {1000 * speeds['adapt_10x5_seconds']:.0f} ms to adapt to 10 aspects with 5 examples each"]
         lines += [f"- {1000 * speeds['load_seconds']:.0f} ms to load"]

@@ -1,4 +1,4 @@
-"""The small functions: hand-computed numbers, numpy and torch alike, and no NaN where nothing is valid."""
+"""The small functions: hand-computed numbers, the same with numpy and torch, and no NaN where nothing is valid."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ def as_numpy(value: Any) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("convert", [as_numpy, lambda value: torch.from_numpy(as_numpy(value))], ids=["numpy", "torch"])
 @pytest.mark.parametrize("case", CASES)
-def test_the_result_is_the_one_computed_by_hand(case: str, convert: Callable[[Any], Any]) -> None:
+def test_results_by_hand(case: str, convert: Callable[[Any], Any]) -> None:
     function, arguments, expected = CASES[case]
     found = function(*map(convert, arguments))
     assert type(found) is type(convert(arguments[0]))
@@ -56,7 +56,7 @@ def test_numpy_and_torch_give_the_same(seed: int) -> None:
         np.testing.assert_allclose(found, like, rtol=1e-6, atol=1e-6)
 
 
-def test_a_row_without_a_valid_place_has_no_nan_and_no_nan_gradient() -> None:
+def test_a_fully_masked_row_has_no_nan_and_no_nan_gradient() -> None:
     scores, mask = map(torch.from_numpy, random_scores(0))
     scores.requires_grad_()
     found = arrays.masked_softmax(scores, mask)
@@ -66,14 +66,14 @@ def test_a_row_without_a_valid_place_has_no_nan_and_no_nan_gradient() -> None:
     assert torch.isfinite(scores.grad).all()
 
 
-def test_what_the_mask_leaves_out_changes_nothing() -> None:
+def test_masked_positions_change_nothing() -> None:
     scores, mask = random_scores(1)
     mask[..., 0] = True  # what a row without a valid place gives has no meaning
     other = np.where(mask, scores, np.float32(77))
     np.testing.assert_array_equal(arrays.masked_softmax(scores, mask), arrays.masked_softmax(other, mask))
 
 
-def test_a_masked_softmax_sums_to_one_over_the_valid_places() -> None:
+def test_a_masked_softmax_sums_to_one_over_the_valid_positions() -> None:
     scores, mask = random_scores(2)
     weights = arrays.masked_softmax(scores, mask)
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)

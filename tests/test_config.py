@@ -1,4 +1,4 @@
-"""Settings: what --set and TOML may say, and sentences that name the place and what is valid."""
+"""Settings from --set and TOML, and errors that say what is valid."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_an_override_is_parsed(item: str, value: object) -> None:
     assert type(found) is type(value)
 
 
-def test_overrides_are_gathered_by_section_and_the_last_one_counts() -> None:
+def test_overrides_are_grouped_by_section_and_the_last_one_wins() -> None:
     found = parse_overrides(["model.e_m=5", "training.patience=2", "model.other=x", "model.e_m=25"])
     assert found == {"model": {"e_m": 25, "other": "x"}, "training": {"patience": 2}}
     assert parse_overrides([]) == {}
@@ -125,7 +125,7 @@ def test_a_toml_file_is_read(tmp_path: Path) -> None:
         (b"a = 1\nb = \n", "line 2"),
     ],
 )
-def test_a_fault_in_a_toml_file_names_it(tmp_path: Path, content: bytes, words: str) -> None:
+def test_an_error_in_a_toml_file_names_the_file(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "run.toml"
     path.write_bytes(content)
     with pytest.raises(DataError) as caught:

@@ -1,4 +1,4 @@
-"""Errors say what is wrong and where, and a missing extra names its pip line."""
+"""Errors say what is wrong and where, and a missing extra names its pip install command."""
 
 import sys
 import types
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from awatt.errors import AwattError, DataError, MissingExtraError, require
+from awatt.errors import AwattError, DataError, MissingExtraError, plural, require
 
 
 @pytest.mark.parametrize(
-    ("line", "column", "shown"),
+    ("line", "column", "message"),
     [
         (None, None, "a.csv: no."),
         (7, None, "a.csv, line 7: no."),
@@ -18,14 +18,14 @@ from awatt.errors import AwattError, DataError, MissingExtraError, require
         (None, "text", "a.csv, column 'text': no."),
     ],
 )
-def test_a_fault_in_a_file_begins_with_its_place(line: int | None, column: str | None, shown: str) -> None:
+def test_an_error_in_a_file_begins_with_its_place(line: int | None, column: str | None, message: str) -> None:
     error = DataError("no.", Path("a.csv"), line, column)
-    assert str(error) == shown
+    assert str(error) == message
     assert (error.file, error.line, error.column) == ("a.csv", line, column)
     assert isinstance(error, AwattError)
 
 
-def test_a_present_module_is_given() -> None:
+def test_an_installed_module_is_returned() -> None:
     assert require("json.decoder", "train") is sys.modules["json.decoder"]
 
 
@@ -33,7 +33,7 @@ def test_a_present_module_is_given() -> None:
     ("module", "extra", "package"),
     [("torch", "train", "torch"), ("torch.nn", "train", "torch"), ("transformers", "transformers", "transformers")],
 )
-def test_a_missing_extra_gives_the_pip_line(
+def test_a_missing_extra_names_its_pip_install(
     monkeypatch: pytest.MonkeyPatch, module: str, extra: str, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -47,7 +47,7 @@ def test_a_missing_extra_gives_the_pip_line(
     assert isinstance(caught.value, AwattError)
 
 
-def test_a_module_that_is_not_there_at_all_gives_the_pip_line() -> None:
+def test_a_module_that_does_not_exist_names_its_pip_install() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'awatt\[serve\]'"):
         require("no_such_package_of_ours", "serve")
 
@@ -69,5 +69,10 @@ def test_a_package_that_fails_on_import_keeps_its_own_error(monkeypatch: pytest.
         require("faulty", "train")
 
 
-def test_require_gives_a_module() -> None:
+def test_require_returns_a_module() -> None:
     assert isinstance(require("math", "train"), types.ModuleType)
+
+
+def test_a_count_has_the_right_plural() -> None:
+    assert [plural(count, "row") for count in (0, 1, 2, 1200)] == ["0 rows", "1 row", "2 rows", "1,200 rows"]
+    assert [plural(count, "query", "queries") for count in (1, 2)] == ["1 query", "2 queries"]

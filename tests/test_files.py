@@ -1,4 +1,4 @@
-"""A file is there whole, or as it was before."""
+"""A file is written whole, or stays as it was before."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ import pytest
 from awatt.files import write_text, write_whole
 
 
-def test_what_is_written_is_there_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_written_file_is_left(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     for content in (b"one", b"", bytes(range(256)) * 999):
         write_whole(path, content)
@@ -24,12 +24,12 @@ def test_text_is_utf8_without_changed_line_ends(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """As Ctrl-C: no ``except Exception`` holds it back."""
+    """Like Ctrl-C: no ``except Exception`` catches it."""
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "disk full"), Killed()])
 @pytest.mark.parametrize("existing", [b"before", None])
-def test_a_failure_before_the_end_leaves_what_was_there(
+def test_a_failure_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, existing: bytes | None
 ) -> None:
     path = tmp_path / "a.bin"
@@ -61,7 +61,7 @@ def test_the_file_appears_only_when_it_is_whole(tmp_path: Path, monkeypatch: pyt
     def watch(source: Path, target: Path) -> None:
         assert path.read_bytes() == b"before"
         assert Path(source).read_bytes() == b"after"
-        assert Path(source).parent == path.parent  # another file system could not replace at once
+        assert Path(source).parent == path.parent  # a rename is atomic only within a file system
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", watch)

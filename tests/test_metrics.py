@@ -183,7 +183,7 @@ def test_calibration_error_of_the_truth_is_zero_and_of_its_opposite_one() -> Non
 @pytest.mark.parametrize("measure", [roc_auc, macro_f1, argmax_f1, none_auroc, false_aspects])
 @quick
 @given(case=scored(tied_scores), seed=seeds)
-def test_batch_is_one_by_one_and_order_changes_nothing(measure, case: tuple[NDArray, NDArray], seed: int) -> None:
+def test_batches_and_order_change_nothing(measure, case: tuple[NDArray, NDArray], seed: int) -> None:
     first, targets = case
     if measure in (macro_f1, false_aspects):
         first = first > 0
@@ -201,7 +201,7 @@ def test_batch_is_one_by_one_and_order_changes_nothing(measure, case: tuple[NDAr
 
 
 @pytest.mark.parametrize("measure", [roc_auc, macro_f1, argmax_f1, none_auroc, false_aspects])
-def test_wrong_input_is_told(measure) -> None:
+def test_wrong_input_is_refused(measure) -> None:
     ones = np.ones((2, 3, 4))
     with pytest.raises(AwattError, match=r"targets have shape \(2, 3, 5\), but \(2, 3, 4\) is needed"):
         measure(ones, np.ones((2, 3, 5)))
@@ -222,12 +222,12 @@ def test_nan_scores_are_counted(measure) -> None:
         measure(scores, np.ones((2, 3, 4)))
 
 
-def test_scores_are_no_predictions() -> None:
+def test_scores_are_not_predictions() -> None:
     with pytest.raises(AwattError, match=r"predicted hold 0\.5.*threshold"):
         macro_f1(np.full((2, 2), 0.5), np.ones((2, 2)))
 
 
-def test_inputs_are_left_as_they_were() -> None:
+def test_inputs_are_not_changed() -> None:
     rng = np.random.default_rng(0)
     scores, targets = rng.random((1, 5, 1)), rng.random((1, 5, 1)) < 0.5  # already contiguous by column
     before = scores.copy(), targets.copy()
@@ -262,7 +262,7 @@ def test_interval_of_one_or_no_value() -> None:
 
 
 @pytest.mark.parametrize(("values", "message"), [([], "shape"), ([[1.0]], "shape"), ([np.inf, 1], "infinite")])
-def test_interval_of_unusable_values_is_told(values, message: str) -> None:
+def test_interval_of_unusable_values_is_refused(values, message: str) -> None:
     with pytest.raises(AwattError, match=message):
         mean_ci95(values)
 
@@ -289,8 +289,8 @@ def test_paired_comparison_of_identical_runs() -> None:
     assert compare_paired([2.0, 3.0], [1.0, 2.0]) == (1.0, 0.0, 0.0)  # a constant gain
 
 
-def test_paired_comparison_of_unpaired_runs_is_told() -> None:
+def test_paired_comparison_of_unpaired_runs_is_refused() -> None:
     with pytest.raises(AwattError, match="first run has 2 values and the second 3"):
         compare_paired([1, 2], [1, 2, 3])
-    with pytest.raises(AwattError, match="share 1 defined values"):
+    with pytest.raises(AwattError, match="share 1 defined value,"):
         compare_paired([1, math.nan], [1, 2])

@@ -8,17 +8,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["AspectDetector", "Detection", "Review", "Word", "__version__"]
 
-_HOMES = dict.fromkeys(("AspectDetector", "Detection", "Review", "Word"), "awatt.detector")
+_MODULES = dict.fromkeys(("AspectDetector", "Detection", "Review", "Word"), "awatt.detector")
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used, so that ``import awatt`` costs nothing."""
-    if name not in _HOMES:
+    """Import a public name on first use, so that ``import awatt`` stays fast."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'awatt' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULES])

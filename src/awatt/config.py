@@ -1,4 +1,4 @@
-"""Settings: frozen dataclasses, from TOML files and ``--set section.field=value``, checked with their place."""
+"""Settings: frozen dataclasses from TOML files and ``--set section.field=value``, with checked names and types."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Settings = TypeVar("Settings")
 
 
 def choose(kinds: Mapping[str, Any], name: str, what: str) -> Any:
-    """The entry ``name`` of a registry; an unknown name lists the valid ones."""
+    """The entry ``name`` of a registry; the error for an unknown name lists the valid ones."""
     if name not in kinds:
         raise AwattError(f"there is no {what} '{name}'. Choose one of: {', '.join(kinds)}.")
     return kinds[name]
 
 
 def build(kind: type[Settings], values: Mapping[str, object], section: str) -> Settings:
-    """A settings dataclass from plain values; an unknown field or a wrong type is named with what is valid."""
+    """A settings dataclass from plain values; the error for an unknown field or a wrong type says what is valid."""
     assert dataclasses.is_dataclass(kind)
     types = typing.get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind)]
@@ -57,7 +57,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, dict[str, object]]:
-    """``["model.e_m=10"]`` -> ``{"model": {"e_m": 10}}``. Values are TOML; what is not TOML is a string."""
+    """``["model.e_m=10"]`` -> ``{"model": {"e_m": 10}}``. Values are TOML, or else strings."""
     parsed: dict[str, dict[str, object]] = {}
     for item in items:
         key, equals, value = item.partition("=")

@@ -1,4 +1,4 @@
-"""Faults that a person can mend. The command line prints the message as one line and exits with 2."""
+"""Errors the user can fix. The command line prints the message as one line and exits with code 2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class AwattError(Exception):
 
 
 class DataError(AwattError):
-    """A fault in a file, with its place."""
+    """An error in a file; the message begins with the file, the line and the column."""
 
     def __init__(self, message: str, file: str | Path, line: int | None = None, column: str | None = None) -> None:
         place = str(file)
@@ -25,11 +25,11 @@ class DataError(AwattError):
 
 
 class MissingExtraError(AwattError, ImportError):
-    """A part was used whose optional packages are not installed."""
+    """An optional package is needed and not installed."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import ``module``, or say which ``pip install`` line brings it."""
+    """Import ``module``, or raise an error with the ``pip install`` command for the extra that contains it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -39,3 +39,8 @@ def require(module: str, extra: str) -> ModuleType:
         raise MissingExtraError(
             f"this needs the package '{top}', which is not installed. Run: pip install 'awatt[{extra}]'"
         ) from None
+
+
+def plural(count: int, noun: str, several: str = "") -> str:
+    """A count with its noun, for messages: ``1 row``, ``2 rows``; ``several`` is an irregular plural."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or noun + 's'}"

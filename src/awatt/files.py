@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and where the benchmark's files lie."""
+"""Files that are written whole or not at all, and the folder of the benchmark's files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write to a temporary file beside ``path``, then put it in its place."""
+    """Write to a temporary file in the same folder, then rename it to ``path``."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_bytes(content)
@@ -22,5 +22,5 @@ def write_text(path: Path, content: str) -> None:
 
 
 def shared_folder() -> Path:
-    """Where the benchmark's data and weights lie: ``AWATT_SHARED``, or ``../shared``."""
+    """The folder with the benchmark's data and weights: ``AWATT_SHARED``, or ``../shared``."""
     return Path(os.environ.get("AWATT_SHARED", "../shared"))

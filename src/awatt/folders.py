@@ -1,7 +1,7 @@
-"""A model as a folder: ``config.json``, ``model.safetensors``, ``tokenizer.json`` and what its kind adds.
+"""Model folders: ``config.json``, ``model.safetensors``, ``tokenizer.json`` and files that depend on the kind.
 
-``kind`` in ``config.json`` says what the folder holds; this module alone reads, checks and writes the format. No file
-of a folder can run code, and each is compared with the sha256 that ``config.json`` names.
+``kind`` in ``config.json`` says what the folder holds. Only this module reads, checks and writes the format. No file
+in a folder can run code, and each is checked against its sha256 in ``config.json``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMAT = 2
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
 RUN, ASPECT_MODEL, DETECTOR = "run", "aspect-model", "detector"
 
-#: kind -> what a folder of it is, and what to do with it
+#: kind -> (description, how to use it), for messages
 KINDS = {
     RUN: ("a run of 'awatt train'", "Use it with --model, AspectDetector(model=...) or 'awatt evaluate'."),
     ASPECT_MODEL: ("a model of 'awatt train-detector'", "Use it with AspectDetector(model=...) or 'awatt evaluate'."),
@@ -31,7 +31,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder whose ``config.json`` has been read and checked."""
+    """A model folder with its parsed and checked ``config.json``."""
 
     path: Path
     kind: str
@@ -42,33 +42,33 @@ class Folder:
         return name in self.digests
 
     def read(self, name: str) -> bytes:
-        """A file's content, compared with the digest in ``config.json``."""
+        """Read a file and check it against its digest in ``config.json``."""
         path = self.path / name
         try:
             content = path.read_bytes()
         except OSError:
             raise DataError("is missing or cannot be read. Copy or save the folder again.", path) from None
         if name in self.digests and hashlib.sha256(content).hexdigest() != self.digests[name]:
-            advice = "Copy or save the folder again; for a run, finish it with --resume."
-            raise DataError(f"is not the file that config.json names (sha256 differs). {advice}", path)
+            advice = "Copy or save the folder again; finish an interrupted run with --resume."
+            raise DataError(f"does not match its sha256 in config.json. {advice}", path)
         return content
 
     def setting(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        """A value of ``config.json``, checked for its type."""
+        """A value from ``config.json`` with its type checked."""
         if name not in self.config:
-            raise self.error(f"lacks '{name}'")
+            raise self.error(f"has no '{name}'")
         value = self.config[name]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise self.error(f"has {str(value)[:60]!r} for '{name}'")
         return value
 
     def error(self, problem: str) -> DataError:
-        """A message about ``config.json``."""
-        advice = "Copy the folder again, or make it again."
+        """An error about ``config.json``."""
+        advice = "Copy or save the folder again."
         return DataError(f"{problem}, so it does not describe {KINDS[self.kind][0]}. {advice}", self.path / CONFIG)
 
     def model(self) -> Folder:
-        """The model in a saved detector; any other folder is its model itself."""
+        """The model inside a saved detector; for any other kind, the folder itself."""
         if self.kind != DETECTOR:
             return self
         inner = self.setting("model", dict)
@@ -78,7 +78,7 @@ class Folder:
 
 
 def open_folder(path: Path, *wanted: str) -> Folder:
-    """Read and check ``config.json``; ``wanted`` are the kinds that will do, all of them by default."""
+    """Read and check ``config.json``. ``wanted`` are the accepted kinds; none given means any."""
     folder = _read(path)
     if wanted and folder.kind not in wanted:
         needed = " or ".join(KINDS[kind][0] for kind in wanted)
@@ -88,7 +88,7 @@ def open_folder(path: Path, *wanted: str) -> Folder:
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of a folder, or None if it is not a model folder."""
+    """The kind of a model folder; None for anything else."""
     try:
         return _read(path).kind
     except AwattError:
@@ -104,25 +104,25 @@ def _read(path: Path) -> Folder:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror}). Check its permissions.", file) from None
     except (ValueError, RecursionError) as error:
-        raise DataError(f"is not JSON: {error}", file) from None
+        raise DataError(f"is not valid JSON: {error}", file) from None
     if not isinstance(content, dict):
         raise DataError("is not a JSON object, so this is not a model folder. Check the path.", file)
     if "format" not in content and "detector" not in content:
-        raise DataError("has no 'format', so this is not a model folder of awatt. Check the path.", file)
+        raise DataError("has no 'format', so this is not an awatt model folder. Check the path.", file)
     version = content.get("format", 1)
     if type(version) is not int or not 1 <= version <= FORMAT:
-        readable = f"this version of awatt ({__version__}) reads formats 1 to {FORMAT}"
+        readable = f"but this version of awatt ({__version__}) reads formats 1 to {FORMAT}"
         advice = "Run: pip install --upgrade awatt" if type(version) is int and version > FORMAT else "Check the file."
         raise DataError(f"has format {version!r}, {readable}. {advice}", file)
     if version == 1:
         content = _from_format_1(content)
     kind, digests = content.get("kind"), content.get("sha256")
     if kind not in KINDS:
-        raise DataError(f"has kind {kind!r}, needs one of: {', '.join(KINDS)}.", file)
+        raise DataError(f"has kind {kind!r}, but needs one of: {', '.join(KINDS)}.", file)
     if not isinstance(digests, dict) or not all(_is_digest(*item) for item in digests.items()):
-        raise DataError("has no valid 'sha256', which names each file's digest. Copy or save the folder again.", file)
+        raise DataError("has no valid 'sha256' with each file's digest. Copy or save the folder again.", file)
     if WEIGHTS not in digests:
-        raise DataError(f"names no sha256 for {WEIGHTS}. Copy or save the folder again.", file)
+        raise DataError(f"has no sha256 for {WEIGHTS}. Copy or save the folder again.", file)
     return Folder(path, kind, content, digests)
 
 
@@ -132,12 +132,12 @@ def _is_digest(name: object, digest: object) -> bool:
 
 def _advice(path: Path) -> str:
     if (path / "run.json").is_file():
-        return "The run has not finished its first epoch. Go on with it: awatt train ... --resume."
+        return "The run has not finished its first epoch. Continue it: awatt train ... --resume."
     return f"A model is a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}."
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
-    """What version 0.1.0 wrote before kinds were named: three layouts, told apart by their keys."""
+    """Convert format 1, which had no ``kind``: three layouts that differ in their keys."""
     if "detector" in content:
         saved = content["detector"] if isinstance(content["detector"], dict) else {}
         inner = {name: value for name, value in content.items() if name != "detector"}
@@ -147,9 +147,9 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_folder(path: Path, kind: str, config: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    """Write the files, each whole, then ``config.json`` with their digests.
+    """Write each file atomically, then ``config.json`` with their digests.
 
-    Between the last two writes the folder cannot be loaded: the weights and the config that names them stand last.
+    The weights are written last but one: between them and ``config.json`` the folder cannot be loaded.
     """
     path.mkdir(parents=True, exist_ok=True)
     ordered = {name: files[name] for name in sorted(files, key=lambda name: name == WEIGHTS)}

@@ -1,8 +1,8 @@
-"""AUC, macro-F1 and none-of-the-above measures of each episode; mean, interval and paired test over episodes.
+"""AUC, macro-F1 and none-of-the-above measures per episode; mean, interval and paired test over episodes.
 
 Arrays are (..., n_query, n_way): any leading dimensions (episodes, seeds), then an episode's queries, then
 its aspects. A measure gives one number per episode, (...), and NaN where it is undefined. Numbers are
-fractions (0.81, not 81); only ``false_aspects`` counts per 100 sentences.
+fractions (0.81, not 81); only ``false_aspects`` is a count per 100 sentences.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from awatt.errors import AwattError, require
+from awatt.errors import AwattError, plural, require
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -22,17 +22,17 @@ Flags = NDArray[np.bool_]
 
 
 def roc_auc(scores: ArrayLike, targets: ArrayLike) -> Floats:
-    """Mean over the aspects of the chance that a query with the aspect outscores one without; a tie is half.
+    """Mean over the aspects of the probability that a query with the aspect outscores one without; a tie is half.
 
     ``scores`` and ``targets`` are (..., n_query, n_way); gives (...). An aspect that no query or every query
-    mentions has no AUC and is left out of the mean; NaN if that is so for all aspects of the episode.
+    mentions has no AUC and is left out of the mean; NaN if this holds for all aspects of the episode.
     """
     scores = _scores(scores)
     return _roc_auc(scores, _flags(targets, "targets", scores.shape))
 
 
 def macro_f1(predicted: ArrayLike, targets: ArrayLike) -> Floats:
-    """Mean of the aspects' F1; an aspect that is neither predicted nor mentioned counts as 0.
+    """Mean F1 over the aspects; an aspect that is neither predicted nor mentioned counts as 0.
 
     ``predicted`` and ``targets`` are (..., n_query, n_way); gives (...).
     """
@@ -41,7 +41,7 @@ def macro_f1(predicted: ArrayLike, targets: ArrayLike) -> Floats:
 
 
 def argmax_f1(scores: ArrayLike, targets: ArrayLike) -> Floats:
-    """Macro-F1 if each query is given only its highest-scored aspect (the first on a tie).
+    """Macro-F1 when only the highest-scored aspect of each query is predicted (the first on a tie).
 
     ``scores`` and ``targets`` are (..., n_query, n_way); gives (...).
     """
@@ -54,9 +54,9 @@ def argmax_f1(scores: ArrayLike, targets: ArrayLike) -> Floats:
 
 
 def none_auroc(scores: ArrayLike, targets: ArrayLike) -> Floats:
-    """The chance that a query with no aspect has a lower best score than one with some; a tie is half.
+    """Probability that a query without aspects has a lower best score than one with aspects; a tie is half.
 
-    ``scores`` and ``targets`` are (..., n_query, n_way); gives (...). NaN unless there are queries of both.
+    ``scores`` and ``targets`` are (..., n_query, n_way); gives (...). NaN unless there are queries of both kinds.
     """
     scores = _scores(scores)
     is_none = _is_none(_flags(targets, "targets", scores.shape))
@@ -66,7 +66,7 @@ def none_auroc(scores: ArrayLike, targets: ArrayLike) -> Floats:
 def false_aspects(predicted: ArrayLike, targets: ArrayLike) -> Floats:
     """Number of aspects predicted per 100 queries that mention none of them.
 
-    ``predicted`` and ``targets`` are (..., n_query, n_way); gives (...). NaN if every query mentions some.
+    ``predicted`` and ``targets`` are (..., n_query, n_way); gives (...). NaN if every query mentions one.
     """
     predicted = _flags(predicted, "predicted")
     is_none = _is_none(_flags(targets, "targets", predicted.shape))
@@ -78,16 +78,18 @@ def false_aspects(predicted: ArrayLike, targets: ArrayLike) -> Floats:
 
 
 def calibration_error(probabilities: ArrayLike, targets: ArrayLike, n_bins: int = 10) -> float:
-    """Expected calibration error: |mean probability - share of true ones| in bins of equal width, by their size.
+    """Expected calibration error: |mean probability - fraction of positives| in bins of equal width, weighted by size.
 
-    ``probabilities`` from 0 to 1 and ``targets``, a flag each, both (n_pairs,).
+    ``probabilities`` from 0 to 1 and ``targets``, one flag per probability; both (n_pairs,).
     """
     probabilities = _values(probabilities)
     truth = np.asarray(targets, dtype=np.float64)
     if truth.shape != probabilities.shape:
-        raise AwattError(f"targets have shape {truth.shape}, but {probabilities.shape} is needed: a flag each.")
+        raise AwattError(
+            f"targets have shape {truth.shape}, but {probabilities.shape} is needed: one flag per probability."
+        )
     bins = np.clip((probabilities * n_bins).astype(np.int64), 0, n_bins - 1)
-    # In each bin, size x |mean - mean| is the absolute sum of the differences.
+    # In each bin, size * |mean - mean| equals the absolute value of the summed differences.
     return float(np.abs(np.bincount(bins, probabilities - truth, n_bins)).sum() / probabilities.size)
 
 
@@ -118,7 +120,7 @@ class Interval(NamedTuple):
 
 
 class PairedComparison(NamedTuple):
-    """Mean of first minus second, ± the half-width of its 95 % interval; p of the two-sided paired t-test."""
+    """Mean of first minus second, half-width of its 95 % interval, and p-value of the two-sided paired t-test."""
 
     difference: float
     half_width: float
@@ -126,10 +128,10 @@ class PairedComparison(NamedTuple):
 
 
 def mean_ci95(values: ArrayLike) -> Interval:
-    """Mean of (n_values,) and half-width of its 95 % interval (Student's t with n - 1 degrees of freedom).
+    """Mean of ``values`` (n_values,) and half-width of its 95 % interval (Student's t, n - 1 degrees of freedom).
 
-    NaN values (episodes in which the measure is undefined) are left out. One value tells nothing about the
-    spread, so its half-width is NaN; with no value left both are NaN.
+    NaN values (episodes in which the measure is undefined) are left out. The half-width of a
+    single value is NaN; without any value both are NaN.
     """
     values = _values(values)
     values = values[~np.isnan(values)]
@@ -140,47 +142,47 @@ def mean_ci95(values: ArrayLike) -> Interval:
 
 
 def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedComparison:
-    """Compare two runs over the same episodes, or the same seeds, both (n_values,).
+    """Compare two runs over the same episodes or the same seeds; both (n_values,).
 
     Pairs with a NaN are left out. Identical runs have p = 1, runs that differ by a constant p = 0.
     """
     first, second = _values(first), _values(second)
     if first.size != second.size:
         raise AwattError(
-            f"the first run has {first.size} values and the second {second.size}, but a paired comparison "
+            f"the first run has {plural(first.size, 'value')} and the second {second.size}, but a paired comparison "
             "needs the same episodes or seeds in both. Evaluate both runs with the same settings."
         )
     differences = first - second
     differences = differences[~np.isnan(differences)]
     if differences.size < 2:
         raise AwattError(
-            f"the runs share {differences.size} defined values, but a paired comparison needs at least 2. "
+            f"the runs share {plural(differences.size, 'defined value')}, but a paired comparison needs at least 2. "
             "Evaluate both over more episodes or seeds."
         )
     difference, half_width = mean_ci95(differences)
     error = _standard_error(differences)
-    if error == 0:  # t would be 0 / 0, or infinite
+    if error == 0:  # t would be 0 / 0 or infinite
         return PairedComparison(difference, half_width, 0.0 if difference else 1.0)
     tail = float(require("scipy.special", "train").stdtr(differences.size - 1, -abs(difference / error)))
     return PairedComparison(difference, half_width, 2 * tail)
 
 
-# ---- what they share
+# ---- shared by the measures
 
 
 def _roc_auc(scores: NDArray[Any], targets: Flags) -> Floats:
-    """The area from the ranks of the positives (Mann-Whitney): one sort, memory linear in the queries.
+    """AUC from the ranks of the positives (Mann-Whitney): one sort, and memory linear in the number of queries.
 
-    Comparing all pairs of queries was four times slower with 25 queries, and seven times with 50.
+    Comparing all pairs of queries was 4 times slower with 25 queries, and 7 times slower with 50.
     """
     n_query = scores.shape[-2]
-    scores = np.ascontiguousarray(np.swapaxes(scores, -1, -2))  # (..., n_way, n_query), as are those below
+    scores = np.ascontiguousarray(np.swapaxes(scores, -1, -2))  # (..., n_way, n_query), as all arrays below
     order = scores.argsort(axis=-1)
     scores = np.take_along_axis(scores, order, axis=-1)
     positive = np.take_along_axis(np.swapaxes(targets, -1, -2), order, axis=-1)
     del order  # the largest array
 
-    # Equal scores are a run of places in this order and share the mean of its first and its last place.
+    # Equal scores are consecutive in this order and share the mean of their first and last rank.
     edge = np.ones((*scores.shape[:-1], n_query + 1), dtype=np.bool_)
     np.not_equal(scores[..., 1:], scores[..., :-1], out=edge[..., 1:-1])
     place = np.arange(n_query, dtype=np.int32)
@@ -191,7 +193,7 @@ def _roc_auc(scores: NDArray[Any], targets: Flags) -> Floats:
 
     n_positive = np.count_nonzero(positive, axis=-1)  # (..., n_way)
     n_pairs = n_positive * (n_query - n_positive)
-    # A rank counts all queries below; the p (p - 1) / 2 pairs of two positives are no wins.
+    # A rank counts all queries below it; the p (p - 1) / 2 pairs of two positives are not wins.
     wins = (twice_rank.sum(axis=-1) - n_positive * (n_positive - 1)) / 2
     area = _ratio(wins, n_pairs, otherwise=0.0)
     return _ratio(area.sum(axis=-1), np.count_nonzero(n_pairs, axis=-1), otherwise=np.nan)
@@ -204,7 +206,7 @@ def _macro_f1(predicted: Flags, targets: Flags) -> Floats:
 
 
 def _is_none(targets: Flags) -> Flags:
-    """(..., n_query, 1)"""
+    """Whether a query mentions no aspect. (..., n_query, 1)"""
     return np.asarray(~targets.any(axis=-1, keepdims=True))
 
 
@@ -224,13 +226,13 @@ def _standard_error(values: Floats) -> float:
 
 def _scores(scores: ArrayLike) -> NDArray[Any]:
     scores = np.asarray(scores)
-    if scores.dtype.kind != "f":  # float32 stays: ranks are the same, with less memory
+    if scores.dtype.kind != "f":  # float32 is kept: the ranks are the same, and it needs less memory
         scores = scores.astype(np.float64)
     _check_shape(scores.shape, "scores")
     if n_nan := np.count_nonzero(np.isnan(scores)):
         raise AwattError(
             f"{n_nan} of {scores.size} scores are NaN, which cannot be ranked. "
-            "Look for training that diverged or a query without words."
+            "Check for training that diverged, or a query without words."
         )
     return scores
 

@@ -1,4 +1,4 @@
-"""Training the bundled model on toy data, end to end; its folder; its judgement on episodes."""
+"""Training the bundled model on toy data, end to end; its folder; its predictions on episodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from awatt.aspect_model import train as training
 from awatt.aspect_model.model import AspectModel
 from awatt.aspect_model.packing import pack
 from awatt.aspect_model.tasks import INTENTS, UNLABELLED, Pool, TaskConfig, draw_task, read_pool
-from awatt.aspect_model.train import DATASETS, TrainDetectorConfig, best_threshold, merge, train
+from awatt.aspect_model.train import DATASETS, TrainDetectorConfig, best_threshold, load_merged, train
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
 from awatt.metrics import reliability
@@ -45,7 +45,7 @@ def data(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def vectors(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy's word vectors as a model2vec folder."""
+    """The toy data's word vectors as a model2vec folder."""
     folder = tmp_path_factory.mktemp("static")
     rows = [line.split() for line in (toy_data / "glove.txt").read_text().splitlines()]
     words = {"[UNK]": 0} | {row[0]: number for number, row in enumerate(rows, start=1)}
@@ -76,7 +76,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def toy_pool(data: Path, shared: Path) -> Pool:
-    corpus = merge(data, "train")
+    corpus = load_merged(data, "train")
     rows = [
         (text, [corpus.aspects[column] for column in np.flatnonzero(row)])
         for text, row in zip(corpus.sentences, corpus.mentions, strict=True)
@@ -96,7 +96,7 @@ def trained(data: Path, vectors: Path, shared: Path) -> AspectModel:
 # ---- tasks
 
 
-def test_tasks_are_what_they_say(data: Path, shared: Path) -> None:
+def test_tasks_are_consistent(data: Path, shared: Path) -> None:
     pool = toy_pool(data, shared)
     truth = {text: set() for text in pool.texts}
     for source in pool.sources:
@@ -129,7 +129,7 @@ def test_tasks_like_episodes_have_no_file_and_examples_of_every_aspect(data: Pat
 # ---- training
 
 
-def test_what_is_learned_finds_aspects_that_it_never_saw(trained: AspectModel, data: Path) -> None:
+def test_the_trained_model_finds_unseen_aspects(trained: AspectModel, data: Path) -> None:
     found = evaluate(trained, data / "FewAsp", episodes=30, n_way=3, n_shot=3, n_query=2, none_rate=0.3)
     assert found["auc"] > 0.9
     assert found["none_auroc"] > 0.7
@@ -159,7 +159,7 @@ def test_the_command(
     assert AspectModel.load(tmp_path / "model").settings["training"]["tasks"] == 4
 
 
-def test_the_threshold_is_the_best_on_what_was_judged() -> None:
+def test_the_best_threshold_maximises_macro_f1() -> None:
     targets = np.array([[[True, False], [True, False], [False, True], [False, False]]])
     probabilities = np.array([[[0.9, 0.34], [0.44, 0.1], [0.2, 0.38], [0.33, 0.3]]])
     assert best_threshold([probabilities], [targets]) == 0.35
@@ -168,7 +168,7 @@ def test_the_threshold_is_the_best_on_what_was_judged() -> None:
 # ---- the folder
 
 
-def test_a_saved_model_is_the_same(trained: AspectModel, tmp_path: Path) -> None:
+def test_a_saved_model_is_loaded_unchanged(trained: AspectModel, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
     again = AspectModel.load(tmp_path / "model")
     sentences = trained.tokenize(["noise1 test0word1 noise2", "", "train1word0"])
@@ -183,7 +183,7 @@ def test_a_saved_model_is_the_same(trained: AspectModel, tmp_path: Path) -> None
     np.testing.assert_array_equal(found, first)
 
 
-def test_a_name_that_says_nothing_has_no_vector(trained: AspectModel) -> None:
+def test_a_meaningless_name_has_no_vector(trained: AspectModel) -> None:
     found = trained.vectors.name_vectors(["noise1", "7", "", "#_", "noise2_noise3"])
     np.testing.assert_array_equal((found != 0).any(1), [True, False, False, False, True])
 
@@ -191,14 +191,14 @@ def test_a_name_that_says_nothing_has_no_vector(trained: AspectModel) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.safetensors", b"other", "sha256 differs"),
-        ("config.json", b"{}", "not a model folder of awatt"),
-        ("config.json", b'{"format": 99}', "has format 99.*pip install --upgrade awatt"),
+        ("model.safetensors", b"other", "does not match its sha256"),
+        ("config.json", b"{}", "not an awatt model folder"),
+        ("config.json", b'{"format": 99}', "has format 99, but this version.*pip install --upgrade awatt"),
         ("config.json", None, r"config\.json does not exist. A model is a folder with"),
         ("tokenizer.json", None, r"tokenizer\.json: is missing"),
     ],
 )
-def test_what_is_not_a_whole_model_is_refused(
+def test_an_incomplete_model_is_an_error(
     trained: AspectModel, tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     trained.save(tmp_path)
@@ -207,12 +207,12 @@ def test_what_is_not_a_whole_model_is_refused(
         AspectModel.load(tmp_path)
 
 
-def test_the_bundled_model_is_whole_and_small() -> None:
+def test_the_bundled_model_is_complete_and_small() -> None:
     folder = Path(training.__file__).parent / "weights"
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12e6
     model = AspectModel.load()
     assert 0 < model.threshold < 1
-    assert json.loads((folder / "config.json").read_text())["training"]["tasks"] >= 2000  # not a try-out
+    assert json.loads((folder / "config.json").read_text())["training"]["tasks"] >= 2000  # not a trial run
 
 
 # ---- judging

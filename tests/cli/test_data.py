@@ -1,4 +1,4 @@
-"""``awatt data``: what it prints and where, and one clear line for each kind of malformed file."""
+"""``awatt data``: its output, and one clear line for each kind of malformed file."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ SMALL = ("--n-way", 2, "--n-shot", 2, "--n-query", 2, "--episodes", 20)
 
 
 def one_line(outcome: Any) -> str:
-    """The only line of stderr of a refused command, without the name of the command."""
+    """The single stderr line of a failed command, without its ``awatt: `` prefix."""
     code, _, err = outcome
     assert code == 2
     assert err.count("\n") == 1
@@ -27,7 +27,7 @@ def one_line(outcome: Any) -> str:
 # build
 
 
-def test_build_writes_three_datasets_and_says_where_each_split_is_from(
+def test_build_writes_three_datasets_and_prints_the_source_of_each_split(
     run: Run, tmp_path: Path, write_yelp: WriteYelp, hundred_aspects: Mapping[str, list[str]]
 ) -> None:
     yelp, out = write_yelp(tmp_path / "yelp", hundred_aspects), tmp_path / "out"
@@ -47,7 +47,7 @@ def test_build_writes_three_datasets_and_says_where_each_split_is_from(
     ]
 
 
-def test_build_takes_the_seed(
+def test_build_uses_the_seed(
     run: Run, tmp_path: Path, write_yelp: WriteYelp, hundred_aspects: Mapping[str, list[str]]
 ) -> None:
     yelp = write_yelp(tmp_path / "yelp", hundred_aspects)
@@ -57,7 +57,7 @@ def test_build_takes_the_seed(
     assert first == again != other
 
 
-def test_build_refuses_a_malformed_yelp_file_in_one_line(run: Run, tmp_path: Path) -> None:
+def test_build_with_a_malformed_yelp_file_is_a_one_line_error(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "yelp" / "hotel.txt"
     path.parent.mkdir()
     path.write_text("r1\tfine .\tsoup\t1\nno tabs here\n")
@@ -66,18 +66,18 @@ def test_build_refuses_a_malformed_yelp_file_in_one_line(run: Run, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_build_refuses_a_file_for_its_folder_in_one_line(run: Run, tmp_path: Path) -> None:
+def test_build_with_a_file_as_output_is_a_one_line_error(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("precious")
     assert run("data", "build", tmp_path, "--out", out) == (
         2,
         "",
-        f"awatt: {out}: this is a file, but a folder is needed. Name a folder.\n",
+        f"awatt: {out}: this is a file, but a folder is needed. Choose a folder.\n",
     )
     assert out.read_text() == "precious"
 
 
-def test_build_refuses_a_folder_that_is_not_there_in_one_line(run: Run, tmp_path: Path) -> None:
+def test_build_with_a_missing_folder_is_a_one_line_error(run: Run, tmp_path: Path) -> None:
     line = one_line(run("data", "build", tmp_path / "nowhere", "--out", tmp_path / "out"))
     assert line.startswith(f"{tmp_path / 'nowhere'} holds no .txt file.")
 
@@ -92,7 +92,7 @@ def dataset(tmp_path: Path, write_json: WriteJson) -> Path:
     return tmp_path / "set"
 
 
-def test_stats_as_json_are_json_and_nothing_else(run: Run, dataset: Path) -> None:
+def test_stats_with_json_print_only_json(run: Run, dataset: Path) -> None:
     code, out, err = run("data", "stats", dataset, "--json", *SMALL)
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -103,7 +103,7 @@ def test_stats_as_json_are_json_and_nothing_else(run: Run, dataset: Path) -> Non
     assert found["splits"]["test"]["episodes"] == 20
 
 
-def test_stats_are_a_table_without_json(run: Run, dataset: Path) -> None:
+def test_stats_without_json_print_a_table(run: Run, dataset: Path) -> None:
     code, out, err = run("data", "stats", dataset, *SMALL)
     assert (code, err) == (0, "")
     assert "multi label query share" in out
@@ -126,7 +126,7 @@ def test_stats_of_the_installed_command(run_script: Run, dataset: Path) -> None:
     assert json.loads(out)["splits"]["test"]["sentences"] == 18
 
 
-def test_stats_of_the_real_build_agree_with_the_readme(run: Run, real_build: Path) -> None:
+def test_stats_of_the_real_datasets_match_the_readme(run: Run, real_build: Path) -> None:
     code, out, _ = run("data", "stats", real_build / "FewAsp", "--json", "--episodes", 500)
     assert code == 0
     found = json.loads(out)
@@ -136,31 +136,31 @@ def test_stats_of_the_real_build_agree_with_the_readme(run: Run, real_build: Pat
     assert {split: entry["source"] for split, entry in found["provenance"]["splits"].items()}["test"] == "official"
 
 
-def test_stats_refuse_malformed_json_in_one_line(run_script: Run, dataset: Path) -> None:
+def test_stats_of_malformed_json_are_a_one_line_error(run_script: Run, dataset: Path) -> None:
     path = dataset / "test.json"
     path.write_text('{"soup": [\n[["hot"], oops]]}')
     line = one_line(run_script("data", "stats", dataset))
-    assert line == f"{path}, line 2: not JSON at character 11: Expecting value. Mend or download the file again."
+    assert line == f"{path}, line 2: not JSON at character 11: Expecting value. Fix it, or download the file again."
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"soup": 1}', '{"soup": [1]}', '{"so\\nup": [1]}'])
-def test_stats_refuse_any_malformed_json_in_one_line(run: Run, dataset: Path, content: str) -> None:
+def test_stats_of_any_malformed_json_are_a_one_line_error(run: Run, dataset: Path, content: str) -> None:
     (dataset / "test.json").write_text(content)
     assert one_line(run("data", "stats", dataset)).startswith(str(dataset / "test.json"))
 
 
-def test_stats_refuse_a_folder_without_splits_in_one_line(run: Run, tmp_path: Path) -> None:
+def test_stats_of_a_folder_without_splits_are_a_one_line_error(run: Run, tmp_path: Path) -> None:
     assert "has no train split" in one_line(run("data", "stats", tmp_path))
 
 
-def test_stats_refuse_too_few_sentences_in_one_line(run: Run, dataset: Path) -> None:
+def test_stats_of_too_few_sentences_are_a_one_line_error(run: Run, dataset: Path) -> None:
     assert one_line(run("data", "stats", dataset, "--n-way", 2)) == (
         "aspect 'soup' has 6 sentences, but 5-shot with 5 queries needs 10. Add 4, or lower --n-shot or --n-query."
     )
 
 
-def test_a_seed_of_20_digits_ends_in_a_traceback(run: Run, dataset: Path) -> None:
-    """It did: numpy could not hold it."""
+def test_a_seed_of_20_digits_ended_in_a_traceback(run: Run, dataset: Path) -> None:
+    """numpy could not represent it."""
     line = one_line(run("data", "stats", dataset, *SMALL, "--seed", 2**64))
     assert line == f"the seed is {2**64}, needs a whole number from 0 to 2**64 - 1."
 
@@ -180,11 +180,11 @@ def test_check_counts_the_sentences_of_each_aspect(run: Run, tmp_path: Path, nam
     (tmp_path / name).write_text(content)
     code, out, err = run("data", "check", tmp_path / name)
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "3 rows read, 0 with faults, 0 with empty text, 1 without an aspect"
+    assert out.splitlines()[0] == "3 rows read, 0 unreadable, 0 with empty text, 1 without an aspect"
     assert [line.split() for line in out.splitlines()[1:]] == [["2", "soup"], ["1", "bed"]]
 
 
-def test_check_takes_the_names_of_columns(run: Run, tmp_path: Path) -> None:
+def test_check_uses_the_column_options(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("review,labels\nhot soup,soup\n")
     code, out, _ = run("data", "check", path, "--text-column", "review", "--aspects-column", "labels")
@@ -203,20 +203,20 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_check_refuses_a_malformed_file_in_one_line_with_its_place(run: Run, tmp_path: Path, name: str) -> None:
+def test_check_of_a_malformed_file_is_a_one_line_error_with_its_place(run: Run, tmp_path: Path, name: str) -> None:
     content, place = BAD[name]
     (tmp_path / name).write_text(content)
     assert one_line(run("data", "check", tmp_path / name)).startswith(f"{tmp_path / name}{place}")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.json"])
-def test_the_installed_command_refuses_a_malformed_file_too(run_script: Run, tmp_path: Path, name: str) -> None:
+def test_the_installed_command_reports_a_malformed_file_too(run_script: Run, tmp_path: Path, name: str) -> None:
     content, place = BAD[name]
     (tmp_path / name).write_text(content)
     assert one_line(run_script("data", "check", tmp_path / name)).startswith(f"{tmp_path / name}{place}")
 
 
-def test_check_lists_every_fault_and_reads_the_rest(run: Run, tmp_path: Path) -> None:
+def test_check_lists_every_unreadable_row_and_reads_the_rest(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('oops\n{"text": "hot soup", "aspects": ["soup"]}\nagain\n')
     code, out, err = run("data", "check", path)
@@ -225,8 +225,8 @@ def test_check_lists_every_fault_and_reads_the_rest(run: Run, tmp_path: Path) ->
         f"{path}, line 1",
         f"{path}, line 3",
     ]
-    assert out.startswith("1 rows read, 2 with faults")
+    assert out.startswith("1 row read, 2 unreadable")
 
 
-def test_check_of_a_missing_file_is_one_line(run: Run, tmp_path: Path) -> None:
+def test_check_of_a_missing_file_is_a_one_line_error(run: Run, tmp_path: Path) -> None:
     assert one_line(run("data", "check", tmp_path / "none.jsonl")).startswith(str(tmp_path / "none.jsonl"))

@@ -1,4 +1,4 @@
-"""awatt detect: a file in, a file out, whatever happens on the way."""
+"""``awatt detect``: formats, options, errors, and interrupted runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TEXTS = ["The pizza was delicious!", "the parking lot was full", "", "😀", 'th
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with examples and reviews, in which the command runs."""
+    """The working directory of the command, with examples and reviews."""
     monkeypatch.chdir(tmp_path)
     with RecordWriter("aspects.jsonl") as writer:
         writer.write([{"text": text, "aspects": aspects} for text, aspects in EXAMPLES])
@@ -64,7 +64,7 @@ def test_csv_to_jsonl(run: Run) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "csv.gz", "parquet.gz", "jsonl.gz"])
-def test_every_format_holds_the_same(run: Run, suffix: str) -> None:
+def test_every_output_format_holds_the_same_results(run: Run, suffix: str) -> None:
     run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--words")
     assert run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", f"found.{suffix}", "--words").code == 0
     for row, wanted in zip(read_rows(f"found.{suffix}"), read_rows("found.jsonl"), strict=True):
@@ -76,7 +76,7 @@ def test_every_format_holds_the_same(run: Run, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "tsv", "parquet", "txt"])
-def test_every_format_is_read(run: Run, suffix: str) -> None:
+def test_every_input_format_is_read(run: Run, suffix: str) -> None:
     rows = [{"text": text} for text in TEXTS if text and "\n" not in text]
     with RecordWriter(f"in.{suffix}") as writer:
         writer.write(rows)
@@ -142,7 +142,7 @@ def test_bad_rows_are_listed_and_left_out(run: Run) -> None:
     code, _, err = run("detect", "bad.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl")
     assert code == 3
     assert [row["id"] for row in read_rows("found.jsonl")] == ["1", "3"]
-    assert "awatt: bad.csv, line 3: found 1 cells, but the header names 2 columns" in err
+    assert "awatt: bad.csv, line 3: found 1 cell, but the header names 2 columns" in err
     assert "awatt: and 11 more rows that cannot be read" in err
     assert "2 sentences in " in err
     assert "31 rows left out" in err
@@ -157,13 +157,13 @@ def test_a_row_without_text(run: Run, cell: str) -> None:
     assert "in.jsonl, line 1, column 'text': found" in err
 
 
-def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
+def test_nothing_is_overwritten_without_overwrite(run: Run) -> None:
     arguments = ("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet", "--out")
     for name in ("found.jsonl", "found.parquet"):
         Path(name).write_text("precious")
         code, _, err = run(*arguments, name)
         assert code == 2
-        assert err == f"awatt: {name}: the file exists. Use --overwrite to replace it, or another name.\n"
+        assert err == f"awatt: {name}: the file already exists. Use --overwrite to replace it, or another name.\n"
         assert Path(name).read_text() == "precious"
         assert run(*arguments, name, "--overwrite").code == 0
         assert len(read_rows(name)) == 6
@@ -174,15 +174,18 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
     [
         (("nope.csv",), "nope.csv: there is no such file"),
         (("reviews.csv", "--text-column", "body"), "column 'body': no such column; the columns are: 'id', 'text'"),
-        (("aspects.jsonl",), "the input has a column 'aspects' already. Name the new ones with, say, --prefix found_."),
-        (("reviews.csv", "--out", "a.txt"), "plain text has no room"),
-        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this is a file to read"),
-        (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this is a file to read"),
+        (
+            ("aspects.jsonl",),
+            "the input already has a column 'aspects'. Rename the new ones, for example with --prefix found_.",
+        ),
+        (("reviews.csv", "--out", "a.txt"), "plain text cannot hold aspects"),
+        (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this file is an input"),
+        (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this file is an input"),
         (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
-        (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not known"),
-        (("-", "--out", "a.jsonl", "--resume"), "--resume cannot go on from '-' to 'a.jsonl'"),
-        (("reviews.csv", "--resume"), "--resume cannot go on"),
-        (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume cannot go on"),
+        (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not supported"),
+        (("-", "--out", "a.jsonl", "--resume"), "--resume does not work from '-' to 'a.jsonl'"),
+        (("reviews.csv", "--resume"), "--resume does not work from"),
+        (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume does not work from"),
         (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
         (
             ("reviews.csv", "--threshold", "food=much"),
@@ -192,12 +195,15 @@ def test_nothing_is_overwritten_unless_asked(run: Run) -> None:
         (("reviews.csv", "--text-column", "body"), "holds the text with --text-column."),
         (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
         (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
-        (("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"), "each needs ASPECT=NUMBER; found '0.5'"),
+        (
+            ("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"),
+            "each needs the form ASPECT=NUMBER; found '0.5'",
+        ),
         (("reviews.csv", "--mode", "best"), "there is no mode 'best'"),
         (("reviews.csv", "--model", "m"), "m/config.json does not exist"),
     ],
 )
-def test_a_fault_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_an_error_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
     before = sorted(os.listdir())
     code, _, err = run("detect", *arguments, "--examples", "aspects.jsonl", "--quiet")
     assert code == 2
@@ -206,7 +212,7 @@ def test_a_fault_is_one_line(run: Run, arguments: tuple[str, ...], message: str)
     assert sorted(os.listdir()) == before
 
 
-def test_examples_that_are_a_folder(run: Run) -> None:
+def test_a_folder_as_examples_is_an_error(run: Run) -> None:
     for name in ("folder.json", "folder.jsonl"):
         Path(name).mkdir()
         code, out, err = run("detect", "reviews.csv", "--examples", name)
@@ -216,7 +222,7 @@ def test_examples_that_are_a_folder(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["found.jsonl", "found.parquet"])
-def test_a_folder_that_takes_no_files(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_folder_without_write_permission_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def refuse(path: object, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -229,14 +235,14 @@ def test_a_folder_that_takes_no_files(run: Run, monkeypatch: pytest.MonkeyPatch,
     )
 
 
-def test_a_file_with_semicolons_is_answered_with_a_list_of_one_column(run: Run) -> None:
+def test_a_file_with_semicolons_was_reported_as_having_one_column(run: Run) -> None:
     Path("excel.csv").write_text("Review Text;Stars\ngood;5\n", "utf-8-sig")
     code, _, err = run("detect", "excel.csv", "--examples", "aspects.jsonl", "--text-column", "Review Text")
     assert code == 2
     assert "The cells seem to be separated by ';'. Save the file with commas, or with tabs as .tsv." in err
 
 
-def test_columns_of_the_same_name_get_a_prefix(run: Run) -> None:
+def test_prefix_avoids_existing_columns(run: Run) -> None:
     code, out, _ = run("detect", "aspects.jsonl", "--examples", "aspects.jsonl", "--prefix", "found_", "--quiet")
     row = json.loads(out.splitlines()[0])
     assert code == 0
@@ -248,7 +254,7 @@ def test_examples_and_a_saved_detector_give_the_same(run: Run) -> None:
     wanted = run("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet").out
     assert run("detect", "reviews.csv", "--model", "saved", "--quiet").out == wanted
     both = run("detect", "reviews.csv", "--model", "saved", "--examples", "aspects.jsonl")
-    assert both.err.startswith("awatt: saved is a saved detector, which has its examples already.")
+    assert both.err.startswith("awatt: saved is a saved detector, which already has its examples.")
     neither = run("detect", "reviews.csv").err
     wanted = "Give --examples FILE (sentences with their aspects), --aspects NAMES (battery,screen), or --model FOLDER"
     wanted += " (a saved detector)."
@@ -261,12 +267,12 @@ def test_thresholds_by_aspect(run: Run) -> None:
     assert all(("food" in row["aspects"]) == bool(row["text"]) for row in rows)
 
 
-# -- what happens on the way
+# -- interrupted and resumed runs
 
 
 @pytest.fixture
 def many(folder: Path) -> Path:
-    """More rows than a batch holds."""
+    """A file with more rows than a batch."""
     with RecordWriter("many.csv") as writer:
         writer.write([{"id": number, "text": f"{TEXTS[number % 2]} {number}"} for number in range(20_000)])
     return Path("many.csv")
@@ -278,7 +284,7 @@ import os, sys
 from awatt.cli import main
 from awatt.records import resumable
 
-resumable.EVERY = 0.0
+resumable.COMMIT_INTERVAL = 0.0
 commit = resumable.ResumableWriter._commit
 
 def commit_and_stop(self):
@@ -294,12 +300,12 @@ main()
 
 
 def stopped_by(number: signal.Signals, command: list[str]) -> subprocess.CompletedProcess[str]:
-    """The command, stopped by this signal after its first rows."""
+    """Run the command and stop it with this signal after its first rows."""
     line = [sys.executable, "-c", STOPPED, str(int(number)), *command]
     return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_a_kill_and_resume_lose_or_double_no_row(many: Path, run: Run) -> None:
+def test_kill_and_resume_neither_lose_nor_repeat_rows(many: Path, run: Run) -> None:
     command = ["detect", str(many), "--examples", "aspects.jsonl", "--out", "found.jsonl"]
     assert stopped_by(signal.SIGKILL, command).returncode == -signal.SIGKILL
     assert 0 < json.loads(Path("found.jsonl.part.json").read_text())["rows"] < 20_000
@@ -313,20 +319,22 @@ def test_a_kill_and_resume_lose_or_double_no_row(many: Path, run: Run) -> None:
     assert sorted(path for path in os.listdir() if path.startswith("found")) == ["found.jsonl"]
 
 
-def test_a_finished_file_is_kept_unless_it_is_to_be_overwritten(run: Run) -> None:
+def test_resume_keeps_a_finished_file_without_overwrite(run: Run) -> None:
     command = ("detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet", "--resume")
     assert run(*command) == (0, "", "")
     before = Path("found.jsonl").read_text()
     Path("reviews.csv").write_text("text\nanother one\n")
     code, out, err = run(*command)
     assert (code, out, err.count("\n")) == (0, "", 1)
-    assert "left as it is; its input, examples and settings were not compared. Use --overwrite" in err
+    assert (
+        "already complete, left unchanged; its input, examples and settings were not compared. Use --overwrite" in err
+    )
     assert Path("found.jsonl").read_text() == before
     assert run(*command, "--overwrite") == (0, "", "")
     assert [row["text"] for row in read_rows("found.jsonl")] == ["another one"]
 
 
-def test_an_interrupt_is_130_and_can_be_resumed(many: Path, run: Run) -> None:
+def test_an_interrupt_exits_with_130_and_can_be_resumed(many: Path, run: Run) -> None:
     command = ["detect", str(many), "--examples", "aspects.jsonl", "--out", "found.csv", "--quiet"]
     stopped = stopped_by(signal.SIGINT, command)
     assert (stopped.returncode, stopped.stderr) == (130, "awatt: interrupted.\n")
@@ -334,7 +342,7 @@ def test_an_interrupt_is_130_and_can_be_resumed(many: Path, run: Run) -> None:
     assert [int(row["id"]) for row in read_rows("found.csv")] == list(range(20_000))
 
 
-def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_input_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
     make_row, made = bulk.RowMaker.row, []
 
@@ -345,17 +353,17 @@ def test_an_input_that_changed_is_not_resumed(many: Path, run: Run, monkeypatch:
         return make_row(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("awatt.records.resumable.EVERY", 0.0)
+        patch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0)
         patch.setattr(bulk.RowMaker, "row", interrupt)
         assert run(*command).code == 130
     assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
     many.write_text(many.read_text() + "20000,more\n")
     code, _, err = run(*command, "--resume")
     assert code == 2
-    assert "begun with another input file" in err
+    assert "started with another input file" in err
 
 
-def test_a_pipe_that_closes_ends_it_quietly(script: Path, many: Path) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(script: Path, many: Path) -> None:
     command = [script, "detect", many, "--examples", "aspects.jsonl"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -372,7 +380,7 @@ HEADER = ["text", "id", "stars", "aspects", "score_food", "score_staff", "score_
 
 @pytest.mark.parametrize("made", ["csv", "tsv", "parquet", "csv.gz", "parquet.gz"])
 @pytest.mark.parametrize("given", ["csv", "parquet"])
-def test_a_table_without_rows_has_its_columns(run: Run, given: str, made: str) -> None:
+def test_an_empty_table_has_all_columns(run: Run, given: str, made: str) -> None:
     with RecordWriter(f"none.{given}") as writer:
         writer.write_header({"id": 1, "text": "", "stars": 5})
     command = ("--examples", "aspects.jsonl", "--words", "--quiet", "--out")
@@ -399,7 +407,7 @@ def test_an_input_without_rows(run: Run) -> None:
     assert done == (0, "text,aspects,score_food,score_staff,score_parking\n", "")
     Path("taken.csv").write_text("text,aspects\n")
     done = run("detect", "taken.csv", "--examples", "aspects.jsonl", "--out", "found.csv")
-    assert "the input has a column 'aspects' already" in done.err
+    assert "the input already has a column 'aspects'" in done.err
     assert not list(Path().glob("found*"))
 
 
@@ -414,7 +422,9 @@ def test_an_input_without_rows(run: Run) -> None:
         (("detect", "-"), "<&- >&- 2>&-", 0),
     ],
 )
-def test_a_closed_stream_is_an_empty_one(script: Path, command: tuple[str, ...], closed: str, out: int) -> None:
+def test_a_closed_stream_behaves_like_an_empty_one(
+    script: Path, command: tuple[str, ...], closed: str, out: int
+) -> None:
     line = ["sh", "-c", f'exec "$0" "$@" {closed}', script, *command, "--examples", "aspects.jsonl"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, out)
@@ -423,7 +433,7 @@ def test_a_closed_stream_is_an_empty_one(script: Path, command: tuple[str, ...],
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", [("detect", "reviews.csv"), ("explain", "the pizza"), ("report",), ("demo",)])
-def test_a_full_disk_is_one_line_and_1(script: Path, command: tuple[str, ...]) -> None:
+def test_a_full_disk_is_one_line_and_exit_code_1(script: Path, command: tuple[str, ...]) -> None:
     examples = () if command == ("demo",) else ("--examples", "aspects.jsonl")
     with open("/dev/full", "w") as full:
         done = subprocess.run([script, *command, *examples], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
@@ -433,8 +443,8 @@ def test_a_full_disk_is_one_line_and_1(script: Path, command: tuple[str, ...]) -
     assert "Exception ignored" not in done.stderr
 
 
-def test_a_cut_gzip_file_keeps_what_was_done(run: Run, many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.records.resumable.EVERY", 0.0)
+def test_a_truncated_gzip_file_keeps_the_finished_rows(run: Run, many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0)
     whole = gzip.compress(many.read_bytes(), mtime=0)
     Path("cut.csv.gz").write_bytes(whole[: len(whole) // 2])
     code, _, err = run("detect", "cut.csv.gz", "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
@@ -454,7 +464,7 @@ def test_parquet_keeps_the_types_of_its_columns(run: Run) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "parquet"])
 def test_the_number_of_rows_is_estimated(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.detector.bulk.SAMPLE", 100_000)
+    monkeypatch.setattr("awatt.detector.bulk.SAMPLE_BYTES", 100_000)
     with RecordWriter(f"in.{suffix}") as writer:
         writer.write([{"text": f"{random.Random(number).random()} {number}"} for number in range(20_000)])
     estimate = bulk.estimate_rows(f"in.{suffix}")

@@ -1,4 +1,4 @@
-"""awatt explain and awatt report."""
+"""``awatt explain`` and ``awatt report``."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def examples(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_words_and_all_scores_are_shown(run: Run, examples: Path) -> None:
+def test_the_deciding_words_and_all_scores_are_printed(run: Run, examples: Path) -> None:
     code, out, err = run("explain", "The pizza was delicious.", "--examples", examples)
     lines = out.splitlines()
     assert code == 0
     assert "[pizza: food]" in lines[0]
     assert lines[2].split()[0] == "food"
     assert {line.split()[0] for line in lines[2:]} == {"food", "staff", "parking"}
-    assert err == "awatt: only 1 example of parking: weak. Add some, 5 are a good number.\n"
+    assert err == "awatt: only 1 example of parking, which is weak. Aim for about 5.\n"
 
 
-def test_a_review_is_explained_by_sentence(run: Run, examples: Path) -> None:
+def test_a_review_is_explained_sentence_by_sentence(run: Run, examples: Path) -> None:
     out = run("explain", "The pizza was delicious. The waiter was rude!", "--examples", examples, "--json").out
     found = json.loads(out)
     assert [part["text"] for part in found["sentences"]] == ["The pizza was delicious.", "The waiter was rude!"]
@@ -41,7 +41,7 @@ def test_a_review_is_explained_by_sentence(run: Run, examples: Path) -> None:
         assert all(found["text"][word["start"] : word["end"]] == word["text"] for word in words)
 
 
-def test_the_text_may_come_from_stdin(run: Run, examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_can_come_from_stdin(run: Run, examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("Délicieux pizza".encode()), "utf-8"))
     assert json.loads(run("explain", "-", "--examples", examples, "--json").out)["text"] == "Délicieux pizza"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8"))
@@ -49,7 +49,7 @@ def test_the_text_may_come_from_stdin(run: Run, examples: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("text", ["", " ", "😀", "x" * 100_000])
-def test_any_text_has_an_answer(run: Run, examples: Path, text: str) -> None:
+def test_any_text_can_be_explained(run: Run, examples: Path, text: str) -> None:
     code, out, _ = run("explain", text, "--examples", examples, "--threshold", 0.999)
     assert code == 0
     assert "none" in out
@@ -64,7 +64,7 @@ def test_the_report(run: Run, examples: Path) -> None:
     assert [aspect["name"] for aspect in report["aspects"]] == ["food", "staff", "parking"]
 
 
-def test_examples_that_cannot_be_read_are_one_line(run: Run, examples: Path) -> None:
+def test_invalid_examples_are_a_one_line_error(run: Run, examples: Path) -> None:
     assert run("report", "--examples", "nope.csv").err == "awatt: nope.csv: there is no such file. Check the path.\n"
     examples.write_text("text,aspects\n,food\n")
     assert run("report", "--examples", examples).err.startswith("awatt: an example of aspect 'food' is ''")

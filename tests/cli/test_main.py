@@ -1,18 +1,30 @@
-"""The command as a whole: help, version, exit codes, one line for a fault and never a traceback."""
+"""The command as a whole: help, version, exit codes, and one-line errors without a traceback."""
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import awatt
+from awatt.aspect_model.train import DATASETS
+from awatt.cli import app
+from awatt.data.fewasp import SPLITS
+from awatt.data.sampler import EpisodeShape
+from awatt.detector.thresholds import MODES
 from awatt.errors import AwattError
+from awatt.reproduce.suites import SETTINGS
+from awatt.research.settings import DEFAULTS
+from awatt.thresholds.kinds import THRESHOLDS
 
 Run = Callable[..., Any]
 
@@ -45,14 +57,100 @@ def test_the_installed_command_prints_its_version(run_script: Run) -> None:
         (("report",), ["--examples", "--model", "--threshold", "--json"]),
     ],
 )
-def test_help_names_every_part(run: Run, command: tuple[str, ...], words: list[str]) -> None:
+def test_help_lists_every_command_and_option(run: Run, command: tuple[str, ...], words: list[str]) -> None:
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
     assert [word for word in words if word not in out] == []
 
 
+def commands(command: Any, path: str = "awatt") -> Iterator[tuple[str, Any]]:
+    """Every command and subcommand, hidden ones too."""
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from commands(child, f"{path} {name}")
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+FORMATS = {"jsonl", "csv", "tsv", "parquet"}
+#: options with a fixed set of values -> what their help must contain: the values, or where they are listed
+CHOICES: dict[str, Collection[str]] = {
+    "--mode": MODES,
+    "--engine": {"local", "ray"},
+    "--address": {"local", "auto", "HOST:PORT"},
+    "--device": {"auto", "cpu", "cuda", "mps"},
+    "--split": SPLITS,
+    "--method": {"awatt models"},
+    "--encoder": {"awatt encoders"},
+    "awatt reproduce --encoder": {"bert=FOLDER", "distilbert=FOLDER"},
+    "--format": {*FORMATS, "txt"},
+    "--out-format": FORMATS,
+    "--methods": {"an unknown name lists"},
+    "--settings": {f"{n_way}x{n_shot}" for n_way, n_shot in SETTINGS},
+    "--datasets": DATASETS,
+    "awatt train --threshold": THRESHOLDS.keys(),
+    "awatt evaluate --threshold": {"a number", *THRESHOLDS},
+    "--threshold": {"balanced", "auto", "precise", "thorough", "a number from 0 to 1", "ASPECT=X"},
+}
+#: options whose value is free text: names, files and settings
+FREE_TEXT = {
+    *("--text-column", "--aspects", "--aspects-column", "--examples-text-column", "--prefix", "--out", "--set"),
+    *("--seeds", "--host", "--allow-host"),
+}
+
+
+def options(command: Any) -> list[Any]:
+    return [parameter for parameter in command.params if parameter.opts[0].startswith("--")]
+
+
+def shown_help(command: Any, option: Any) -> str:
+    """The help of an option as it is printed, with the default that typer adds."""
+    record = option.get_help_record(typer.Context(command))
+    return " ".join(record[1].split()) if record else ""
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_and_argument_has_help(path: str) -> None:
+    command = COMMANDS[path]
+    assert command.help
+    assert [argument.name for argument in command.params if not argument.help] == []
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_help_of_every_option_lists_its_choices(path: str) -> None:
+    command = COMMANDS[path]
+    types = typing.get_type_hints(command.callback) if command.callback else {}
+    for option in options(command):
+        name, text = option.opts[0], shown_help(command, option)
+        assert text, f"{path} {name} has no help"
+        takes_text = {str, list[str]} & {types[option.name], *typing.get_args(types[option.name])}
+        choices = CHOICES.get(f"{path} {name}", CHOICES.get(name, ()))
+        assert not takes_text or choices or name in FREE_TEXT, f"add {name} to CHOICES or to FREE_TEXT"
+        assert [choice for choice in choices if choice not in text] == [], f"{path} {name}: {text}"
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_help_of_every_option_shows_its_default(path: str) -> None:
+    command = COMMANDS[path]
+    for option in options(command):
+        text = shown_help(command, option)
+        if option.required:
+            assert "[required]" in text, f"{path} {option.opts[0]}: {text}"
+        elif not option.is_flag:  # a flag is off unless it is given
+            # Without a value of its own, the help says in words what happens by default.
+            default = re.escape(str(option.default)) if option.default not in (None, "") else r"\w[^\]]*"
+            assert re.search(rf"\[default: {default}[\];]", text), f"{path} {option.opts[0]}: {text}"
+
+
+def test_the_help_of_train_shows_the_defaults_of_the_library() -> None:
+    command = COMMANDS["awatt train"]
+    defaults = DEFAULTS | asdict(EpisodeShape())
+    shown = {option.name: shown_help(command, option) for option in options(command)}
+    for name in ("method", "encoder", "threshold", "seed", "n_way", "n_shot", "n_query"):
+        assert f"[default: {defaults[name]}" in shown[name]
+
+
 @pytest.mark.parametrize("command", [(), ("data",)])
-def test_no_command_shows_the_help_and_is_a_usage_error(run: Run, command: tuple[str, ...]) -> None:
+def test_calling_without_a_command_shows_the_help_and_is_a_usage_error(run: Run, command: tuple[str, ...]) -> None:
     code, out, err = run(*command)
     assert code == 2
     assert "Commands" in out + err
@@ -72,8 +170,8 @@ def test_no_command_shows_the_help_and_is_a_usage_error(run: Run, command: tuple
         (("data", "check", "a", "b"), "b"),
     ],
 )
-def test_usage_errors_end_in_a_traceback(run: Run, arguments: tuple[str, ...], word: str) -> None:
-    """They did: typer's own exceptions are not click's."""
+def test_usage_errors_ended_in_a_traceback(run: Run, arguments: tuple[str, ...], word: str) -> None:
+    """typer's own exceptions are not click's."""
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("Usage: ")
@@ -90,7 +188,7 @@ def test_a_usage_error_of_the_installed_command(run_script: Run) -> None:
 
 @pytest.fixture
 def raising(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
-    """Run a command whose work raises an error."""
+    """Run a command that raises an error."""
 
     def call(error: BaseException) -> Any:
         def fail(*_: object) -> None:
@@ -117,11 +215,11 @@ def raising(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
         (KeyboardInterrupt(), 130, "awatt: interrupted."),
     ],
 )
-def test_a_fault_is_one_line_and_its_exit_code(raising: Run, error: BaseException, code: int, line: str) -> None:
+def test_an_error_is_one_line_with_its_exit_code(raising: Run, error: BaseException, code: int, line: str) -> None:
     assert raising(error) == (code, "", f"{line}\n")
 
 
-def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     from awatt.cli import main
 
     def fail(*_: object) -> None:
@@ -142,7 +240,7 @@ def test_an_interrupt_ends_the_installed_command_with_130(script: Path, tmp_path
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         writer = _open_when_read(pipe)
-        process.send_signal(signal.SIGINT)  # it waits for our first line
+        process.send_signal(signal.SIGINT)  # the command is waiting for our first line
         out, err = process.communicate(timeout=30)
         os.close(writer)
     finally:
@@ -163,7 +261,7 @@ def _open_when_read(pipe: Path) -> int:
     raise TimeoutError(f"nobody reads {pipe}")
 
 
-def test_a_reader_that_has_had_enough_gets_no_traceback(script: Path) -> None:
+def test_a_closed_stdout_gives_no_traceback(script: Path) -> None:
     process = subprocess.Popen([script, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -177,27 +275,27 @@ def test_the_demo_detects_in_the_sample(run: Run) -> None:
     code, out, err = run("demo", "--n-shot", 2)
     assert code == 0
     assert [domain for domain in ("restaurant: 6 aspects", "hotel: 6", "laptop: 5") if domain not in out] == []
-    assert "sentences exactly as a person marked them" in out
-    assert err.endswith("s for everything, loading the model too.\n")
+    assert "sentences exactly as a person labelled them" in out
+    assert err.endswith("s in total, including loading the model.\n")
     assert run("demo", "--n-shot", 2).out == out
     assert run("demo", "--n-shot", 2, "--seed", 6).out != out
 
 
-def test_a_demo_that_asks_for_too_much_says_so(run: Run) -> None:
+def test_a_demo_with_too_many_examples_is_an_error(run: Run) -> None:
     code, out, err = run("demo", "--n-shot", 1000)
     assert (code, out) == (2, "")
     assert err.startswith("awatt: aspect '")
-    assert err.endswith("but --n-shot 1000 needs more than that. Lower it.\n")
+    assert err.endswith("but --n-shot 1000 needs at least 1001. Lower it.\n")
 
 
-def test_the_folder_of_a_named_project_is_not_made(run: Run, tmp_path: Path) -> None:
+def test_the_folder_of_a_given_project_is_not_created(run: Run, tmp_path: Path) -> None:
     code, out, err = run("serve", "--port", 0, "--project", tmp_path / "missing" / "x.sqlite")
     assert (code, out) == (2, "")
     assert err.endswith(f"x.sqlite: there is no folder '{tmp_path / 'missing'}'. Create it first.\n")
     assert not (tmp_path / "missing").exists()
 
 
-def test_the_folder_of_the_usual_project_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_folder_of_the_default_project_is_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from awatt.server import run
 
     monkeypatch.setattr(run, "default_project", lambda: tmp_path / "data" / "awatt" / "project.sqlite")

@@ -1,4 +1,4 @@
-"""``awatt reproduce``, ``models``, ``encoders`` and ``bench``, as a person calls them."""
+"""``awatt reproduce``, ``models``, ``encoders`` and ``bench``."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
-def test_the_list_names_all_that_the_paper_reports(run: Run) -> None:
+def test_the_list_has_every_table_and_figure_of_the_paper(run: Run) -> None:
     code, out, _ = run("reproduce", "--list")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == [*ITEMS, "tables", "report"]
@@ -43,15 +43,15 @@ def test_the_list_names_all_that_the_paper_reports(run: Run) -> None:
         assert reported in out
 
 
-def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_dry_run_lists_the_missing_runs_and_runs_nothing(run: Run, tmp_path: Path) -> None:
     code, out, err = run(
         "reproduce", "table-full", "--dry-run", "--seeds", "5 10", "--settings", "5x5", "--out", tmp_path
     )
     assert code == 0
-    assert len(out.splitlines()) == 18
+    assert len(out.splitlines()) == 22
     assert all(line.endswith("min") for line in out.splitlines())
-    assert "0 of 18 runs are done" in err
-    assert "About 45 min with --jobs 1: 0 estimated from earlier runs, 18 guessed at 3 s" in err
+    assert "0 of 22 runs done" in err
+    assert "About 55 min with --jobs 1: 0 estimated from earlier runs, 22 guessed at 3 s" in err
     assert not list(tmp_path.iterdir())
 
 
@@ -67,7 +67,7 @@ def test_a_dry_run_says_what_would_be_run_and_runs_nothing(run: Run, tmp_path: P
         ("table-ablation --dry-run --seeds '5 10' --methods 'w/o SA, w/o QA'", 4),
     ],
 )
-def test_lists_are_words_or_have_commas(run: Run, tmp_path: Path, arguments: str, runs: int) -> None:
+def test_lists_can_use_spaces_or_commas(run: Run, tmp_path: Path, arguments: str, runs: int) -> None:
     code, out, _ = run("reproduce", *shlex.split(arguments), "--out", tmp_path)
     assert code == 0
     assert len(out.splitlines()) == runs
@@ -90,22 +90,25 @@ def test_lists_are_words_or_have_commas(run: Run, tmp_path: Path, arguments: str
         (["overview-single", "--datasets", "foo", "--methods", "static"], "--datasets has 'foo'"),
         (["table-encoders", "--datasets", "foo"], "--datasets has 'foo', this item has: FewAsp."),
         (["table-single", "--seeds", "five"], "--seeds needs whole numbers, found 'five'"),
-        (["table-single"], "--data is needed"),
-        (["table-statistics"], "--data is needed"),
+        (["table-single"], "results are missing. Give --data FOLDER"),
+        (["table-statistics"], "results are missing. Give --data FOLDER"),
         (["figure-queries", "--settings", "5x5"], "--settings is for tables"),
         (["tables"], "has no results"),
         (["report"], "has no results"),
-        (["table-single", "tables"], "'tables' and 'report' stand alone, found: table-single tables"),
+        (
+            ["table-single", "tables"],
+            "'tables' and 'report' cannot be combined with other items, found: table-single tables",
+        ),
     ],
 )
-def test_a_wrong_call_is_one_line_that_helps(run: Run, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_usage_errors_are_one_helpful_line(run: Run, tmp_path: Path, arguments: list[str], said: str) -> None:
     code, _, err = run("reproduce", *arguments, "--out", tmp_path)
     assert code == 2
     assert said in err
     assert "Traceback" not in err
 
 
-def test_tables_and_the_report_come_from_results_alone(run: Run, tmp_path: Path) -> None:
+def test_tables_and_report_need_only_results(run: Run, tmp_path: Path) -> None:
     results = tmp_path / "results"
     shutil.copytree(ROOT / "results" / "FewAsp(single)", results / "FewAsp(single)")
     code, out, _ = run("reproduce", "tables", "--from", results)
@@ -117,10 +120,10 @@ def test_tables_and_the_report_come_from_results_alone(run: Run, tmp_path: Path)
     assert "FewAsp(single) 5-way 5-shot" in (results / "report.html").read_text("utf-8")
 
 
-def test_several_items_share_a_grid_that_ends_with_tables_and_figures(
+def test_several_items_share_their_runs_and_write_tables_and_figures(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Training is left out: each run gets the numbers of a committed result."""
+    """Nothing is trained: each run gets the numbers of a committed result."""
     made = json.loads((ROOT / "results" / "FewAsp(single)" / "5x5" / "imp-seed5.json").read_text("utf-8"))
 
     def pretend(wanted: Any, data: Path, results: Path, work: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
@@ -133,7 +136,7 @@ def test_several_items_share_a_grid_that_ends_with_tables_and_figures(
     arguments = ("--seeds", "5", "--data", tmp_path, "--out", tmp_path / "out")
     code, out, err = run("reproduce", "figure-repeats", "overview-single", *arguments)
     assert code == 0
-    assert "0 of 18 runs are done, 18 to go" in err
+    assert "0 of 18 runs done, 18 to go" in err
     assert "FewAsp/5x5/proto-awatt+e_M-50-seed5" in err
     assert out.startswith("# Seven methods")
     assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {
@@ -152,10 +155,10 @@ def test_models_and_encoders_are_listed_one_line_each(run: Run) -> None:
     assert out.count("pip install") >= len(ENCODERS)
 
 
-def test_the_benchmark_measures_ratios_to_the_floor(
+def test_bench_measures_speed_relative_to_the_minimum(
     run: Run, toy_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole command takes minutes; here its parts that need no other process, on the bundled sample."""
+    """The whole command takes minutes; this runs the parts that need no other process, on the bundled sample."""
     monkeypatch.setenv("AWATT_SHARED", os.fspath(tmp_path))
     monkeypatch.setattr(bench, "SETTINGS", ((3, 2),))
     monkeypatch.setattr(bench, "scaling_and_memory", lambda data, quick: {"two_processes_speed_up": 2.0})
@@ -170,4 +173,4 @@ def test_the_benchmark_measures_ratios_to_the_floor(
     assert glove["train_episodes_per_second"] * glove["train_ratio_to_floor"] == pytest.approx(
         glove["train_floor_episodes_per_second"]
     )
-    assert "does not exist" in static["left_out"]  # no model2vec folder here: said, not hidden
+    assert "does not exist" in static["left_out"]  # no model2vec folder here, which is reported

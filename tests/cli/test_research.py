@@ -1,4 +1,4 @@
-"""``awatt train`` and ``awatt evaluate`` as a person meets them: output, exit codes, files, precedence."""
+"""``awatt train`` and ``awatt evaluate``: output, exit codes, files, and which setting overrides which."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def training(data: Path, out: Path, *more: object) -> list[str]:
-    """The arguments of a run that takes no time."""
+    """The arguments of a very short run."""
     settings = {"encoder.hidden": 6, "encoder.vectors": data / "glove.txt", "training.max_epochs": 1}
     settings |= {"training.episodes_an_epoch": 4, "training.validation_episodes": 6}
     overrides = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
@@ -63,7 +63,7 @@ def described(out: Path) -> Any:
 # ---- train
 
 
-def test_train_prints_the_folder_and_tells_of_each_epoch(run: Run, data: Path, tmp_path: Path) -> None:
+def test_train_prints_the_folder_and_a_line_per_epoch(run: Run, data: Path, tmp_path: Path) -> None:
     code, out, err = run(*training(data, tmp_path / "run", "--set", "training.max_epochs=2"))
     assert (code, out) == (0, f"{tmp_path / 'run'}\n")
     lines = [line for line in err.splitlines() if " epoch " in line]
@@ -73,11 +73,11 @@ def test_train_prints_the_folder_and_tells_of_each_epoch(run: Run, data: Path, t
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
 
 
-def test_quiet_says_nothing(run: Run, data: Path, tmp_path: Path) -> None:
+def test_quiet_prints_nothing(run: Run, data: Path, tmp_path: Path) -> None:
     assert run(*training(data, tmp_path / "run", "--quiet")) == (0, f"{tmp_path / 'run'}\n", "")
 
 
-def test_the_defaults_are_the_papers_method(data: Path, trained: Path) -> None:
+def test_the_default_is_the_papers_method(data: Path, trained: Path) -> None:
     found = described(trained)
     assert (found["method"], found["encoder"], found["threshold"]) == ("proto-awatt", "glove-cnn", "static")
     assert found["seed"] == 5
@@ -119,7 +119,7 @@ def test_the_defaults_are_the_papers_method(data: Path, trained: Path) -> None:
         (["--set", "encoder.vectors=/nowhere.txt"], "/nowhere.txt: does not exist."),
     ],
 )
-def test_a_wrong_name_or_value_is_one_line_and_leaves_nothing(
+def test_an_invalid_name_or_value_is_one_line_and_creates_nothing(
     run: Run, data: Path, tmp_path: Path, more: list[str], message: str
 ) -> None:
     code, out, err = run(*training(data, tmp_path / "run", "--quiet", *more))
@@ -129,7 +129,7 @@ def test_a_wrong_name_or_value_is_one_line_and_leaves_nothing(
     assert not (tmp_path / "run").exists()
 
 
-def test_data_that_is_not_there_is_named(run: Run, data: Path, tmp_path: Path) -> None:
+def test_missing_data_is_an_error(run: Run, data: Path, tmp_path: Path) -> None:
     for folder, message in [(tmp_path / "no", "is not a folder"), (tmp_path, "has no train split")]:
         arguments = training(data, tmp_path / "run", "--quiet")
         arguments[arguments.index("--data") + 1] = str(folder)
@@ -144,17 +144,19 @@ def test_an_existing_folder_needs_resume(run: Run, data: Path, tmp_path: Path) -
     assert run(*arguments).code == 0
     code, _, err = run(*arguments)
     assert code == 2
-    assert err == f"awatt: {tmp_path / 'run'} already holds a run. Add --resume to go on, or name another --out.\n"
+    assert (
+        err == f"awatt: {tmp_path / 'run'} already holds a run. Add --resume to continue it, or choose another --out.\n"
+    )
     assert run(*arguments, "--resume") == (0, f"{tmp_path / 'run'}\n", "")
     code, _, err = run(*arguments, "--resume", "--seed", "6")
     assert code == 2
-    assert "holds a run with other settings (seed differ)" in err
+    assert "holds a run with other settings (different: seed)" in err
 
 
 @pytest.mark.parametrize(
     ("finished", "kept"), [(0, "No epoch was finished yet."), (1, "The best epoch so far is in {out}.")]
 )
-def test_ctrl_c_says_what_is_kept(
+def test_ctrl_c_reports_what_is_saved(
     run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: int, kept: str
 ) -> None:
     def interrupt(self: object, value: object) -> None:
@@ -164,7 +166,7 @@ def test_ctrl_c_says_what_is_kept(
     monkeypatch.setattr(f"awatt.cli.progress.TrainingProgress.{name}", interrupt)
     code, out, err = run(*training(data, tmp_path / "run", "--quiet"))
     assert (code, out) == (130, "")
-    assert err.startswith(f"awatt: stopped. {kept.format(out=tmp_path / 'run')} --resume goes on.\n")
+    assert err.startswith(f"awatt: stopped. {kept.format(out=tmp_path / 'run')} Continue with --resume.\n")
     monkeypatch.undo()
     assert (tmp_path / "run" / "checkpoint.safetensors").exists()
     app(training(data, tmp_path / "run", "--quiet", "--resume"), standalone_mode=False)
@@ -193,19 +195,19 @@ n_shot = 1
 """
 
 
-def test_options_go_before_the_file_and_set_before_both(run: Run, data: Path, tmp_path: Path) -> None:
+def test_options_override_the_file_and_set_overrides_both(run: Run, data: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "run.toml", tmp_path / "run"
     path.write_text(TOML)
     settings = ["--config", path, "--seed", "11", "--set", "episode.n_shot=3", "--set", "encoder.max_length=20"]
     assert run(*training(data, out, "--quiet", *settings)).code == 0
     found = described(out)
-    assert found["method"] == "prototypical"  # the file, over the default
+    assert found["method"] == "prototypical"  # the file overrides the default
     assert found["settings"]["threshold"] == {"value": 0.25}
     assert found["training"]["patience"] == 2
-    assert found["seed"] == 11  # the option, over the file
+    assert found["seed"] == 11  # the option overrides the file
     assert found["episode"]["n_way"] == 3
-    assert found["episode"]["n_shot"] == 3  # --set, over the option, over the file
-    assert found["settings"]["encoder"]["max_length"] == 20  # --set, over the file
+    assert found["episode"]["n_shot"] == 3  # --set overrides the option and the file
+    assert found["settings"]["encoder"]["max_length"] == 20  # --set overrides the file
 
 
 def test_the_file_alone_is_enough(run: Run, data: Path, tmp_path: Path) -> None:
@@ -235,7 +237,7 @@ def test_the_file_alone_is_enough(run: Run, data: Path, tmp_path: Path) -> None:
         ("not toml", "not TOML: "),
     ],
 )
-def test_a_fault_in_the_file_names_it(run: Run, data: Path, tmp_path: Path, content: str, message: str) -> None:
+def test_an_error_in_the_file_names_the_file(run: Run, data: Path, tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "run.toml"
     path.write_text(content)
     code, out, err = run(*training(data, tmp_path / "run", "--quiet", "--config", path))
@@ -253,7 +255,9 @@ def test_a_fault_in_the_file_names_it(run: Run, data: Path, tmp_path: Path, cont
         ("[training]\npatience = 'x'", "setting 'training.patience' is 'x', needs int."),
     ],
 )
-def test_a_wrong_value_in_the_file_is_refused(run: Run, data: Path, tmp_path: Path, content: str, message: str) -> None:
+def test_an_invalid_value_in_the_file_is_an_error(
+    run: Run, data: Path, tmp_path: Path, content: str, message: str
+) -> None:
     path = tmp_path / "run.toml"
     path.write_text(content)
     code, _, err = run(*training(data, tmp_path / "run", "--quiet", "--config", path))
@@ -270,7 +274,7 @@ def evaluate(run: Run, trained: Path, data: Path, *more: object) -> Any:
     return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 
-def test_evaluate_gives_the_promised_keys_and_the_right_numbers(run: Run, data: Path, trained: Path) -> None:
+def test_evaluate_as_json_has_all_keys_and_the_right_numbers(run: Run, data: Path, trained: Path) -> None:
     found = evaluate(run, trained, data)
     wanted = {"auc", "macro_f1", "argmax_f1", "auc_ci95", "macro_f1_ci95", "episodes", "threshold", "seconds"}
     assert wanted <= found.keys()
@@ -284,7 +288,7 @@ def test_evaluate_gives_the_promised_keys_and_the_right_numbers(run: Run, data: 
     assert found["seconds"] > 0
 
 
-def test_evaluate_for_people_has_the_same_numbers(run: Run, data: Path, trained: Path) -> None:
+def test_evaluate_as_text_has_the_same_numbers(run: Run, data: Path, trained: Path) -> None:
     found = evaluate(run, trained, data)
     code, out, err = run("evaluate", trained, "--data", data, "--episodes", 20)
     assert code == 0
@@ -296,7 +300,7 @@ def test_evaluate_for_people_has_the_same_numbers(run: Run, data: Path, trained:
     assert err.startswith("20 episodes of test, 3-way 2-shot, seed 5, threshold static, ")
 
 
-def test_evaluate_tells_how_none_is_recognised(run: Run, data: Path, trained: Path) -> None:
+def test_evaluate_measures_off_topic_queries(run: Run, data: Path, trained: Path) -> None:
     options = ("--none-rate", 0.5, "--threshold", 0.3)
     found = evaluate(run, trained, data, *options)
     assert 0 < found["none_auroc"] < 1
@@ -310,7 +314,7 @@ def test_evaluate_tells_how_none_is_recognised(run: Run, data: Path, trained: Pa
     ]
 
 
-def test_evaluate_tells_how_well_acceptance_is_calibrated(run: Run, data: Path, tmp_path: Path) -> None:
+def test_evaluate_measures_the_calibration_of_acceptance(run: Run, data: Path, tmp_path: Path) -> None:
     assert run(*training(data, tmp_path / "run", "--quiet", "--threshold", "acceptance")).code == 0
     found = evaluate(run, tmp_path / "run", data)
     assert 0 < found["ece"] < 1
@@ -341,7 +345,7 @@ def test_options_of_evaluate_change_the_episodes(run: Run, data: Path, trained: 
         assert found["threshold"] == value
 
 
-def test_one_episode_has_no_interval_and_json_no_nan(run: Run, data: Path, trained: Path) -> None:
+def test_a_single_episode_has_no_interval_and_json_has_no_nan(run: Run, data: Path, trained: Path) -> None:
     found = evaluate(run, trained, data, "--episodes", 1)
     assert found["auc_ci95"] is None
     assert 0 <= found["auc"] <= 1
@@ -360,10 +364,10 @@ def test_one_episode_has_no_interval_and_json_no_nan(run: Run, data: Path, train
         (["--split", "dev"], "{data} has no dev split."),
         (["--n-way", "0"], "n_way is 0, needs at least 1."),
         (["--n-way", "18"], "the test split has 17 aspects, but 18-way needs 18."),
-        (["--none-rate", "1"], "none_rate is 1.0, needs a share from 0 to below 1."),
+        (["--none-rate", "1"], "none_rate is 1.0, needs a number from 0 to below 1."),
     ],
 )
-def test_evaluate_refuses_in_one_line(run: Run, data: Path, trained: Path, more: list[str], message: str) -> None:
+def test_errors_of_evaluate_are_one_line(run: Run, data: Path, trained: Path, more: list[str], message: str) -> None:
     code, out, err = run("evaluate", trained, "--data", data, "--episodes", 5, *more)
     assert (code, out) == (2, "")
     assert err.startswith(f"awatt: {message.format(data=data)}")
@@ -377,22 +381,25 @@ def test_evaluate_refuses_in_one_line(run: Run, data: Path, trained: Path, more:
         (["--threshold", "-0.1"], "the threshold is '-0.1', but this model needs a number from 0 to 1."),
         (["--threshold", "nan"], "the threshold is 'nan', but this model needs a number from 0 to 1."),
         (["--threshold", "static"], "the threshold is 'static', but this model needs a number from 0 to 1."),
-        (["--device", "gpu"], "the device is 'gpu', but the detector's own model runs on the cpu. Leave it out."),
+        (
+            ["--device", "gpu"],
+            "the device is 'gpu', but the detector's own model runs on the CPU only. Leave out --device.",
+        ),
     ],
 )
-def test_evaluate_of_the_bundled_model_refuses_in_one_line(run: Run, data: Path, more: list[str], message: str) -> None:
+def test_errors_of_evaluate_bundled_are_one_line(run: Run, data: Path, more: list[str], message: str) -> None:
     code, out, err = run("evaluate", "bundled", "--data", data, "--episodes", 5, *more)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
-def test_evaluate_of_the_bundled_model_takes_a_threshold(run: Run, data: Path) -> None:
+def test_evaluate_bundled_accepts_a_threshold(run: Run, data: Path) -> None:
     everything = evaluate(run, Path("bundled"), data, "--threshold", "0", "--device", "cpu")
     assert everything["threshold"] == "0.0"
     assert evaluate(run, Path("bundled"), data)["macro_f1"] > everything["macro_f1"]
 
 
-def test_evaluate_of_something_else_than_a_run_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
+def test_evaluate_of_a_missing_folder_is_an_error(run: Run, data: Path, tmp_path: Path) -> None:
     code, _, err = run("evaluate", tmp_path / "no", "--data", data)
     assert code == 2
     assert err.startswith(f"awatt: {tmp_path / 'no' / 'config.json'} does not exist. A model is a folder with")
@@ -402,7 +409,7 @@ def test_evaluate_of_something_else_than_a_run_is_refused(run: Run, data: Path, 
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "detect", "explain"])
-def test_without_torch_the_pip_line_is_given(
+def test_without_torch_the_error_names_the_pip_command(
     run: Run, data: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     examples = tmp_path / "examples.json"

@@ -1,4 +1,4 @@
-"""A corpus joins the rows of one text and finds a split's file whatever its form."""
+"""A corpus merges rows with the same text, and finds the file of a split in any format."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from awatt.errors import AwattError
 WriteJson = Callable[[Path, object], Path]
 
 
-def test_rows_of_one_text_are_joined_and_their_aspects_united() -> None:
+def test_rows_with_the_same_text_are_merged() -> None:
     corpus = Corpus.from_rows(
         "test",
         [
@@ -30,13 +30,13 @@ def test_rows_of_one_text_are_joined_and_their_aspects_united() -> None:
     assert [members.tolist() for members in corpus.members] == [[0], [1], [0]]  # listed, not only mentioned
 
 
-def test_a_row_that_comes_twice_counts_once() -> None:
+def test_a_repeated_row_counts_once() -> None:
     corpus = Corpus.from_rows("test", [("hot soup", ("soup",), ())] * 3)
     assert corpus.sentences == ("hot soup",)
     assert corpus.members[0].tolist() == [0]
 
 
-def test_what_is_listed_is_mentioned() -> None:
+def test_a_listed_aspect_is_mentioned() -> None:
     corpus = Corpus.from_rows("test", [("a", ("x", "y"), ("z",)), ("b", ("y",), ("x",))])
     for aspect, members in enumerate(corpus.members):
         assert corpus.mentions[members, aspect].all()
@@ -76,7 +76,7 @@ def test_a_csv_split_is_found_and_loaded(tmp_path: Path) -> None:
     assert [members.tolist() for members in corpus.members] == [[0, 1], [1]]
 
 
-def test_the_benchmarks_own_form_goes_first(tmp_path: Path, write_json: WriteJson) -> None:
+def test_the_benchmarks_own_format_comes_first(tmp_path: Path, write_json: WriteJson) -> None:
     (tmp_path / "test.jsonl").write_text('{"text": "a", "aspects": ["b"]}\n')
     path = write_json(tmp_path / "test.json", {"soup": [[["hot"], ["soup"]]]})
     assert find_split(tmp_path, "test") == path
@@ -86,12 +86,12 @@ def test_a_missing_split_says_what_to_put_there(tmp_path: Path) -> None:
     with pytest.raises(AwattError) as caught:
         find_split(tmp_path, "val")
     assert str(caught.value) == (
-        f"{tmp_path} has no val split. Put val.json (FewAsp's form) or val.jsonl there, or build the datasets with "
+        f"{tmp_path} has no val split. Put val.json (FewAsp's format) or val.jsonl there, or build the datasets with "
         "'awatt data build'."
     )
 
 
-def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match="is not a folder") as caught:
         find_split(tmp_path / "nowhere", "val")
     assert str(tmp_path / "nowhere") in str(caught.value)

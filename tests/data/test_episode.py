@@ -18,7 +18,7 @@ def episode(*lead: int, n_way: int = 3, n_shot: int = 2, n_query: int = 4) -> di
 
 
 @pytest.mark.parametrize("lead", [(), (5,), (0,)])
-def test_matching_shapes_are_taken(lead: tuple[int, ...]) -> None:
+def test_matching_shapes_are_accepted(lead: tuple[int, ...]) -> None:
     made = Episode(**episode(*lead))
     assert made.support.shape == (*lead, 3, 2)
     assert made.targets.shape == (*lead, 4, 3)
@@ -41,14 +41,14 @@ def test_a_wrong_shape_is_refused_with_both_shapes(name: str, shape: tuple[int, 
     assert str(caught.value) == sentence
 
 
-def test_queries_of_another_number_of_episodes_are_refused() -> None:
+def test_a_different_number_of_episodes_in_query_is_refused() -> None:
     arrays = episode(5) | {"query": np.zeros((6, 4), np.int64), "targets": np.zeros((6, 4, 3), bool)}
     with pytest.raises(ValueError, match="has shape") as caught:
         Episode(**arrays)
     assert str(caught.value) == "query has shape (6, 4), but there are (5,) episodes"
 
 
-def test_a_batch_gives_one_episode_or_a_part() -> None:
+def test_a_batch_is_indexed_and_sliced() -> None:
     batch = Episode(**episode(5))
     assert len(batch) == 5
     one, part = batch[2], batch[1:3]

@@ -1,4 +1,4 @@
-"""FewAsp's own files are read as they are, and a fault names its file and place."""
+"""FewAsp's own files are read as they are, and an error names the file and place."""
 
 import json
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def fault(path: Path) -> str:
+def error_of(path: Path) -> str:
     with pytest.raises(DataError) as caught:
         read_fewasp(path)
     message = str(caught.value)
@@ -52,39 +52,39 @@ def fault(path: Path) -> str:
 def test_broken_json_names_the_line_and_character(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text('{"soup": [\n  [["hot"], ["soup"]],\n  oops\n]}')
-    assert fault(path) == ", line 3: not JSON at character 3: Expecting value. Mend or download the file again."
+    assert error_of(path) == ", line 3: not JSON at character 3: Expecting value. Fix it, or download the file again."
 
 
 def test_a_file_cut_short_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text('{"soup": [[["hot"], ["soup"]]')
-    assert fault(path).startswith(", line 1: not JSON at character ")
+    assert error_of(path).startswith(", line 1: not JSON at character ")
 
 
 def test_an_empty_file_is_not_json(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.touch()
-    assert fault(path).startswith(", line 1: not JSON at character 1: ")
+    assert error_of(path).startswith(", line 1: not JSON at character 1: ")
 
 
 def test_another_encoding_names_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_bytes('{"café": []}'.encode("latin-1"))
-    assert fault(path) == ": byte 5 is not UTF-8. Save the file as UTF-8."
+    assert error_of(path) == ": byte 5 is not UTF-8. Save the file as UTF-8."
 
 
 @pytest.mark.parametrize("content", [[], ["soup"], "soup", 7, None, {}])
-def test_anything_but_a_filled_dict_is_refused(tmp_path: Path, write_json: WriteJson, content: object) -> None:
-    message = fault(write_json(tmp_path / "train.json", content))
+def test_anything_but_a_nonempty_dict_is_refused(tmp_path: Path, write_json: WriteJson, content: object) -> None:
+    message = error_of(write_json(tmp_path / "train.json", content))
     assert (
         message
-        == f": found {str(content)!r}, needs a dict from category to instances. Mend or download the file again."
+        == f": found {str(content)!r}, needs a dict from category to instances. Fix it, or download the file again."
     )
 
 
 @pytest.mark.parametrize("rows", [{}, "soup", 7, None])
 def test_a_category_without_a_list_is_named(tmp_path: Path, write_json: WriteJson, rows: object) -> None:
-    message = fault(write_json(tmp_path / "train.json", {"bed": [[["soft"], ["bed"]]], "soup": rows}))
+    message = error_of(write_json(tmp_path / "train.json", {"bed": [[["soft"], ["bed"]]], "soup": rows}))
     assert message == f", column 'soup': needs a list of instances, found {str(rows)!r}."
 
 
@@ -109,7 +109,7 @@ def test_a_category_without_a_list_is_named(tmp_path: Path, write_json: WriteJso
 def test_a_malformed_instance_is_named_by_category_and_number(
     tmp_path: Path, write_json: WriteJson, row: object
 ) -> None:
-    message = fault(write_json(tmp_path / "train.json", {"soup": [[["hot"], ["soup"]], row]}))
+    message = error_of(write_json(tmp_path / "train.json", {"soup": [[["hot"], ["soup"]], row]}))
     start = ", column 'soup': instance 1 must be [tokens, aspects], two lists of strings; found "
     assert message.startswith(start)
     assert message == f"{start}{str(row)[:60]!r}."

@@ -1,4 +1,4 @@
-"""Episodes: the same for everyone, no sentence twice, targets that tell the truth, fair draws, clear refusals."""
+"""Episodes are reproducible, without repeated sentences, with correct targets, fair draws and clear errors."""
 
 from itertools import product
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from awatt.data.corpus import Corpus
 from awatt.data.episode import Episode
-from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, feasible_shapes
 from awatt.errors import AwattError
 
 FIELDS = ("aspects", "support", "query", "targets")
@@ -48,7 +48,7 @@ def same(left: Episode, right: Episode) -> bool:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_every_shape_keeps_its_promises(shape: EpisodeShape) -> None:
+def test_every_shape_has_the_documented_properties(shape: EpisodeShape) -> None:
     batch = draw(shape, count=60)
     asked = shape.n_way * shape.n_query
     assert batch.aspects.shape == (60, shape.n_way)
@@ -85,7 +85,7 @@ def test_the_same_text_under_two_aspects_is_one_sentence_with_both() -> None:
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, 0), (0.1, 3), (0.2, 6), (0.5, 25), (0.75, 75)])
-def test_the_share_of_none_queries_is_as_asked(rate: float, expected: int) -> None:
+def test_the_fraction_of_none_queries_is_as_configured(rate: float, expected: int) -> None:
     shape = EpisodeShape(5, 5, 5, rate)
     assert shape.n_none == expected
     batch = draw(shape, count=40)
@@ -124,14 +124,14 @@ def test_an_episode_does_not_depend_on_its_batch(shape: EpisodeShape, first: int
         assert same(whole[1:], EpisodeSampler(CORPUS, shape, seed).batch(first + 1, count - 1))
 
 
-def test_drawing_before_changes_nothing() -> None:
+def test_earlier_draws_change_nothing() -> None:
     sampler = EpisodeSampler(CORPUS, EpisodeShape(), 5)
     before = sampler.batch(7, 3)
     sampler.batch(1000, 50)
     assert same(before, sampler.batch(7, 3))
 
 
-def test_the_global_random_state_is_neither_used_nor_moved() -> None:
+def test_the_global_random_state_is_neither_used_nor_changed() -> None:
     np.random.seed(0)  # noqa: NPY002
     state = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]  # noqa: NPY002
     first = draw(EpisodeShape(5, 5, 5, 0.2))
@@ -161,8 +161,8 @@ def test_the_next_seed_is_not_the_next_episode() -> None:
     assert len(set(rows)) > 590
 
 
-def test_episode_zero_of_seed_five_stays_what_it_was() -> None:
-    """Written down from the first version, not derived: a change here changes the episodes of every result."""
+def test_episode_zero_of_seed_five_does_not_change() -> None:
+    """Recorded from the first version, not derived: a change here changes the episodes of every result."""
     batch = EpisodeSampler(CORPUS, EpisodeShape(3, 1, 1), 5).batch(0, 2)
     assert batch.aspects.tolist() == [[6, 5, 4], [7, 2, 5]]
     assert batch.support[..., 0].tolist() == [[42, 117, 149], [258, 197, 127]]
@@ -173,7 +173,7 @@ def test_episode_zero_of_seed_five_stays_what_it_was() -> None:
 
 
 def fair(counts: np.ndarray) -> bool:
-    """Whether the counts look like draws of equal chance: chi-square within 6 standard deviations of its mean."""
+    """Whether the counts look like draws of equal probability: chi-square within 6 standard deviations of its mean."""
     expected = counts.mean()
     statistic = ((counts - expected) ** 2 / expected).sum()
     freedom = len(counts) - 1
@@ -240,10 +240,10 @@ def test_a_shape_below_one_is_refused(name: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0, float("nan"), float("inf")])
-def test_a_none_rate_that_is_no_share_is_refused(rate: float) -> None:
+def test_a_none_rate_out_of_range_is_refused(rate: float) -> None:
     with pytest.raises(AwattError) as caught:
         EpisodeShape(none_rate=rate)
-    assert str(caught.value) == f"none_rate is {rate}, needs a share from 0 to below 1."
+    assert str(caught.value) == f"none_rate is {rate}, needs a number from 0 to below 1."
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
@@ -271,7 +271,7 @@ def test_too_few_sentences_are_refused_by_the_name_of_their_aspect() -> None:
 def test_an_aspect_that_is_mentioned_but_never_listed_has_no_sentences() -> None:
     corpus = Corpus.from_rows("train", [("a b", ("a",), ("b",)), ("a", ("a",), ())])
     assert refusal(corpus, EpisodeShape(1, 1, 1)) == (
-        "aspect 'b' has 0 sentences, but 1-shot with 1 queries needs 2. Add 2, or lower --n-shot or --n-query."
+        "aspect 'b' has 0 sentences, but 1-shot with 1 query needs 2. Add 2, or lower --n-shot or --n-query."
     )
 
 
@@ -281,8 +281,8 @@ def test_sentences_that_run_out_because_aspects_share_them_are_refused() -> None
     name = message.split("'")[1]
     assert name in ("pool", "parking")
     assert message == (
-        f"aspect '{name}' has 4 sentences, but 3 of them stand for other aspects of the same episode, and 1-shot with "
-        f"2 queries needs 3. Add sentences that only mention '{name}', or lower --n-shot or --n-query."
+        f"aspect '{name}' has 4 sentences, but 3 of them are used for other aspects of the same episode, and 1-shot "
+        f"with 2 queries needs 3. Add sentences that mention only '{name}', or lower --n-shot or --n-query."
     )
 
 
@@ -310,14 +310,14 @@ def test_an_empty_corpus_is_refused() -> None:
 # which shapes can be drawn
 
 
-def test_servable_by_hand() -> None:
+def test_feasible_shapes_by_hand() -> None:
     # a: 4 sentences, one of them shared with b; b: 3; one sentence mentions nothing.
     rows = [(f"a{n}", ("a",), ()) for n in range(3)] + [("both", ("a", "b"), ())]
     rows += [(f"b{n}", ("b",), ()) for n in range(2)] + [("nothing", (), ())]
     corpus = Corpus.from_rows("train", [(text, listed, more) for text, listed, more in rows])
 
     def fits(*shape: float) -> bool:
-        return bool(servable(corpus, [EpisodeShape(*shape)]))  # type: ignore[arg-type]
+        return bool(feasible_shapes(corpus, [EpisodeShape(*shape)]))  # type: ignore[arg-type]
 
     assert fits(1, 2, 1)  # three each
     assert not fits(1, 2, 2)  # b has no four
@@ -337,10 +337,10 @@ def test_servable_by_hand() -> None:
     rate=st.sampled_from([0.0, 0.3, 0.5, 0.8]),
     seed=st.integers(0, 99),
 )
-def test_what_is_servable_can_be_drawn(n_way: int, n_shot: int, n_query: int, rate: float, seed: int) -> None:
+def test_feasible_shapes_can_be_drawn(n_way: int, n_shot: int, n_query: int, rate: float, seed: int) -> None:
     shape = EpisodeShape(n_way, n_shot, n_query, rate)
-    if servable(CORPUS, [shape]):
+    if feasible_shapes(CORPUS, [shape]):
         draw(shape, count=40, seed=seed)
-    assert servable(CORPUS, [shape, EpisodeShape(2, 1, 1), shape])[-1:] == [
-        shape if servable(CORPUS, [shape]) else EpisodeShape(2, 1, 1)
+    assert feasible_shapes(CORPUS, [shape, EpisodeShape(2, 1, 1), shape])[-1:] == [
+        shape if feasible_shapes(CORPUS, [shape]) else EpisodeShape(2, 1, 1)
     ]

@@ -1,4 +1,4 @@
-"""AspectDetector: what it is given, what it finds, and what it says when something is wrong."""
+"""AspectDetector: its input, its results and its error messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def detector() -> AspectDetector:
     return AspectDetector.from_examples(EXAMPLES)
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_can_be_imported() -> None:
     assert [name for name in awatt.__all__ if not hasattr(awatt, name)] == []
     assert set(awatt.__all__) <= set(dir(awatt))
     with pytest.raises(AttributeError, match="nope"):
@@ -63,7 +63,7 @@ def test_clear_cut_sentences(detector: AspectDetector) -> None:
     assert max(both.scores, key=lambda name: both.scores[name]) == "staff"
 
 
-def test_scores_are_probabilities_of_all_aspects_always(detector: AspectDetector) -> None:
+def test_every_detection_has_a_probability_for_every_aspect(detector: AspectDetector) -> None:
     for found in detector.detect_many(["The pizza was delicious!", "", "😀", "zxqv wvvq"]):
         assert list(found.scores) == list(EXAMPLES)
         assert all(0 <= score <= 1 for score in found.scores.values())
@@ -86,7 +86,7 @@ def test_a_blank_text_mentions_nothing(text: str, mode: str) -> None:
 
 @settings(max_examples=30)
 @given(st.text(max_size=200), st.sampled_from([0.0, 0.01, 0.5]))
-def test_words_are_whole_and_at_their_offsets(text: str, threshold: float) -> None:
+def test_words_are_whole_and_have_the_right_offsets(text: str, threshold: float) -> None:
     found = DETECTOR.detect(text, threshold)
     assert list(found.words) == found.aspects
     for words in found.words.values():
@@ -98,7 +98,7 @@ def test_words_are_whole_and_at_their_offsets(text: str, threshold: float) -> No
         assert sum(word.weight for word in words) <= 1.001
 
 
-def test_pieces_of_a_word_are_put_together() -> None:
+def test_the_tokens_of_a_word_are_merged() -> None:
     text = "Unbelievably scrumptious cheesecake, didn't the check-in cost 3.50?"
     found = DETECTOR.detect(text, threshold=0.0)
     whole = {"Unbelievably", "scrumptious", "cheesecake", "didn't", "the", "check-in", "cost", "3.50"}
@@ -107,7 +107,7 @@ def test_pieces_of_a_word_are_put_together() -> None:
 
 @settings(max_examples=30)
 @given(st.text(alphabet="ab. !?\n\r\u2028é😀'\"()", max_size=80))
-def test_sentences_of_a_review_are_at_their_offsets(text: str) -> None:
+def test_sentences_of_a_review_have_the_right_offsets(text: str) -> None:
     review = DETECTOR.detect_review(text, threshold=0.0)
     place = 0
     for part in review.sentences:
@@ -120,7 +120,7 @@ def test_sentences_of_a_review_are_at_their_offsets(text: str) -> None:
         assert all(text[word.start : word.end] == word.text for word in words)
 
 
-def test_a_review_is_detected_by_sentence_and_rolled_up(detector: AspectDetector) -> None:
+def test_a_review_combines_its_sentences(detector: AspectDetector) -> None:
     text = "The pizza was delicious. Mr. Smith, the waiter, was rude!\nThe parking lot was full"
     review = detector.detect_review(text)
     assert [part.text for part in review.sentences] == [
@@ -148,7 +148,7 @@ def test_printing_marks_the_words(detector: AspectDetector, monkeypatch: pytest.
     assert str(detector.detect("")).endswith("→ none")
 
 
-def test_the_threshold_is_moved_without_learning_again(detector: AspectDetector) -> None:
+def test_the_threshold_can_change_without_learning_again(detector: AspectDetector) -> None:
     text = "The pizza was delicious!"
     scores = detector.detect(text).scores
     assert detector.detect(text, threshold=0.0).aspects == list(EXAMPLES)
@@ -169,7 +169,7 @@ def test_the_threshold_is_moved_without_learning_again(detector: AspectDetector)
         ({"food": None}, "null"),
     ],
 )
-def test_a_threshold_that_cannot_be(detector: AspectDetector, threshold: object, message: str) -> None:
+def test_an_invalid_threshold_is_an_error(detector: AspectDetector, threshold: object, message: str) -> None:
     with pytest.raises(AwattError, match=message):
         detector.detect("x", threshold=threshold)  # type: ignore[arg-type]
 
@@ -185,13 +185,13 @@ def test_tuning_finds_thresholds_that_fit(detector: AspectDetector) -> None:
 
 
 @pytest.mark.parametrize("n_rows", [1, 3])
-def test_texts_and_labels_must_be_as_many(detector: AspectDetector, n_rows: int) -> None:
-    for judge in (detector.score, detector.tune_threshold, detector.fit):
+def test_texts_and_labels_must_have_the_same_length(detector: AspectDetector, n_rows: int) -> None:
+    for method in (detector.score, detector.tune_threshold, detector.fit):
         with pytest.raises(AwattError, match=f"X has 2 texts, but y has {n_rows} rows"):
-            judge(["tasty soup", "a rude waiter"], [["food"]] * n_rows)
+            method(["tasty soup", "a rude waiter"], [["food"]] * n_rows)
 
 
-def test_the_papers_rule_shares_one_between_the_aspects() -> None:
+def test_scores_of_the_papers_rule_sum_to_one() -> None:
     paper = AspectDetector.from_examples(EXAMPLES, mode="paper")
     scores = paper.predict_proba(["The pizza was delicious!", "what a day", "zxqv"])
     np.testing.assert_allclose(scores.sum(1), 1)
@@ -221,35 +221,37 @@ def test_aspects_and_examples_are_added_and_removed(detector: AspectDetector) ->
     assert same.detect("a rude bartender").scores == detector.detect("a rude bartender").scores
 
 
-def test_the_threshold_of_a_removed_aspect_goes_with_it(detector: AspectDetector) -> None:
+def test_removing_an_aspect_removes_its_threshold(detector: AspectDetector) -> None:
     given = {"food": 0.4, "staff": 0.6}
     detector.set_params(threshold=given).remove_aspect("staff")
     assert detector.thresholds().tolist() == [0.4, detector.thresholds("auto")[1]]
-    assert given == {"food": 0.4, "staff": 0.6}  # it was the caller's
+    assert given == {"food": 0.4, "staff": 0.6}  # the caller's dict is not changed
 
 
 def test_names_are_stripped_everywhere(tmp_path: Path) -> None:
     detector = AspectDetector.from_examples({" food ": ["tasty soup", "cold pasta"], "staff": ["a rude waiter"]})
     assert detector.aspects == ("food", "staff")
-    with pytest.raises(AwattError, match="there is an aspect"):
+    with pytest.raises(AwattError, match="there already is an aspect"):
         detector.add_aspect("food ", ["pizza"])
     loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
     assert loaded.add_examples("food", ["pizza"]).counts_.tolist() == [3, 1]
     fitted = AspectDetector().fit(["tasty soup", "a rude waiter"], [[" food "], ["staff"]])
     assert fitted.aspects == ("food", "staff")
-    assert fitted.predict(["tasty soup"], threshold=0.0) == [[" food ", "staff"]]  # the labels are as they were given
+    assert fitted.predict(["tasty soup"], threshold=0.0) == [
+        [" food ", "staff"]
+    ]  # labels are returned as they were given
 
 
-def test_half_a_character_is_named(detector: AspectDetector) -> None:
+def test_an_unpaired_surrogate_is_an_error(detector: AspectDetector) -> None:
     for call in (detector.detect, detector.detect_review, lambda text: detector.predict_proba([text])):
-        with pytest.raises(AwattError, match=r"text number 0 is no text: its character 4 is half of one"):
+        with pytest.raises(AwattError, match=r"text number 0 contains an unpaired surrogate .* at character 4\."):
             call("caf\udce9 au lait")
-    with pytest.raises(AwattError, match="an example is no text"):
+    with pytest.raises(AwattError, match="an example contains an unpaired surrogate"):
         detector.add_examples("food", ["soup \ud800"])
 
 
-def test_adding_and_removing_what_cannot_be(detector: AspectDetector) -> None:
-    with pytest.raises(AwattError, match="an aspect 'food' already"):
+def test_invalid_additions_and_removals_are_errors(detector: AspectDetector) -> None:
+    with pytest.raises(AwattError, match="there already is an aspect 'food'"):
         detector.add_aspect("food", ["x"])
     with pytest.raises(AwattError, match="no aspect 'music'"):
         detector.add_examples("music", ["x"])
@@ -261,7 +263,7 @@ def test_adding_and_removing_what_cannot_be(detector: AspectDetector) -> None:
         detector.add_examples("food", "great")
 
 
-def test_a_sentence_under_two_aspects_mentions_both_and_repeats_count_once() -> None:
+def test_a_sentence_under_two_aspects_mentions_both_and_duplicates_count_once() -> None:
     both = "the waiter spilled my pizza"
     detector = AspectDetector.from_examples(
         {"food": [both, "pizza", "pizza", " pizza "], "staff": ["the waiter", both]},
@@ -273,7 +275,7 @@ def test_a_sentence_under_two_aspects_mentions_both_and_repeats_count_once() -> 
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
-        ({}, "there is no aspect"),
+        ({}, "there are no aspects"),
         ({"7": []}, "aspect '7' has no example, and its name says nothing"),
         ({"food": ["fine", " "]}, "an example of aspect 'food' is ' '"),
         ({"food": [None]}, "an example of aspect 'food' is null"),
@@ -285,7 +287,7 @@ def test_a_sentence_under_two_aspects_mentions_both_and_repeats_count_once() -> 
         ({f"a{n}": ["x"] for n in range(201)}, "201 aspects, but at most 200"),
     ],
 )
-def test_examples_that_cannot_be_learned_from(examples: dict[str, list[str]], message: str) -> None:
+def test_invalid_examples_are_an_error(examples: dict[str, list[str]], message: str) -> None:
     with pytest.raises(AwattError, match=message):
         AspectDetector.from_examples(examples)
 
@@ -303,27 +305,27 @@ def test_thousands_of_examples() -> None:
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "pizza " * 16_000, "." * 100_000, "😀" * 30_000])
-def test_a_line_of_a_hundred_thousand_characters(text: str) -> None:
+def test_a_text_of_a_hundred_thousand_characters(text: str) -> None:
     assert set(DETECTOR.detect(text).scores) == set(EXAMPLES)
     assert set(DETECTOR.detect_review(text).scores) == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), 3, b"bytes"])
-def test_what_is_not_text_is_named_with_its_place(value: object) -> None:
+def test_a_value_that_is_not_text_is_reported_with_its_position(value: object) -> None:
     with pytest.raises(AwattError, match=r"text number 1 is .*, but a string is needed"):
         DETECTOR.detect_many(["fine", value])  # type: ignore[list-item]
     with pytest.raises(AwattError, match="text number 0 is"):
         DETECTOR.detect(value)  # type: ignore[arg-type]
 
 
-def test_a_single_text_where_a_list_is_needed() -> None:
+def test_a_single_text_instead_of_a_list_is_an_error() -> None:
     with pytest.raises(AwattError, match="found the single text 'pizza'"):
         DETECTOR.predict("pizza")
     assert DETECTOR.predict([]) == []
     assert DETECTOR.predict_proba([]).shape == (0, 3)
 
 
-def test_a_detector_without_examples_says_so() -> None:
+def test_a_detector_without_examples_raises_an_error() -> None:
     with pytest.raises(AwattError, match="no examples yet"):
         AspectDetector().detect("x")
     with pytest.raises(AwattError, match="no examples yet"):
@@ -337,7 +339,7 @@ def test_examples_from_a_file(tmp_path: Path) -> None:
     assert detector.aspects == ("food", "staff")
     assert detector.counts_.tolist() == [2, 1]
     path.write_text("text,aspects\nhello there,\n")
-    with pytest.raises(AwattError, match="1 sentences, but none has an aspect"):
+    with pytest.raises(AwattError, match="1 sentence, but no aspects"):
         AspectDetector.from_examples(str(path))
 
 
@@ -347,11 +349,13 @@ def test_examples_from_records() -> None:
     assert found.aspects == DETECTOR.aspects
     assert found.counts_.tolist() == [5, 5, 5]
     for wrong in ({"text": "soup", "aspects": "food"}, {"aspects": ["food"]}, ("soup", ["food"]), "soup", None):
-        with pytest.raises(AwattError, match=r'but \{"text": "Great pizza.", "aspects": \["food"\]\}, say, is needed'):
+        with pytest.raises(
+            AwattError, match=r'but needs a form such as \{"text": "Great pizza.", "aspects": \["food"\]\}\.'
+        ):
             AspectDetector.from_examples([wrong])  # type: ignore[list-item]
 
 
-def test_a_detector_is_printed_whatever_its_classes_are() -> None:
+def test_repr_works_for_any_type_of_classes() -> None:
     assert repr(AspectDetector()) == "AspectDetector()"
     assert repr(AspectDetector(threshold=0.5)) == "AspectDetector(threshold=0.5)"
     assert "classes=array(" in repr(AspectDetector(classes=np.array(["a", "b"])))
@@ -362,7 +366,7 @@ def test_examples_from_a_json_object(tmp_path: Path) -> None:
     path.write_text('{"food": ["the pizza was cold"], "staff": ["a rude waiter"]}')
     assert AspectDetector.from_examples(path).aspects == ("food", "staff")
     for content, message in [
-        ("{", "broken JSON"),
+        ("{", "is not valid JSON"),
         ("[]", r"found \[\], but"),
         ('{"food": "x"}', "a list of sentences"),
     ]:
@@ -373,7 +377,7 @@ def test_examples_from_a_json_object(tmp_path: Path) -> None:
         AspectDetector.from_examples(tmp_path / "nope.json")
 
 
-def test_a_model_that_is_not_there() -> None:
+def test_a_missing_model_is_an_error() -> None:
     with pytest.raises(AwattError, match=r"nowhere/config\.json does not exist"):
         AspectDetector.from_examples(EXAMPLES, model="nowhere")
 

@@ -1,4 +1,4 @@
-"""A saved detector: self-contained, checked, whole or not at all."""
+"""Saved detectors: self-contained, checked and written atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def detector() -> AspectDetector:
     return AspectDetector.from_examples(EXAMPLES, threshold={"food": 0.3})
 
 
-def test_what_is_loaded_detects_as_what_was_saved(detector: AspectDetector, tmp_path: Path) -> None:
+def test_a_loaded_detector_gives_the_same_results(detector: AspectDetector, tmp_path: Path) -> None:
     folder = detector.save_pretrained(tmp_path / "saved")
     assert {path.name for path in folder.iterdir()} == {
         *("config.json", "model.safetensors", "tokenizer.json", "README.md", "aspects.safetensors", "examples.jsonl"),
@@ -39,12 +39,12 @@ def test_what_is_loaded_detects_as_what_was_saved(detector: AspectDetector, tmp_
     assert "| food | 2 |" in card
 
 
-def test_the_matcher_of_a_saved_folder_is_its_own(detector: AspectDetector, tmp_path: Path) -> None:
+def test_a_saved_folder_includes_its_model(detector: AspectDetector, tmp_path: Path) -> None:
     loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
     assert Path(str(loaded.model)) == tmp_path / "saved"
 
 
-def test_customers_sentences_stay_at_home(detector: AspectDetector, tmp_path: Path) -> None:
+def test_examples_can_be_left_out_of_the_folder(detector: AspectDetector, tmp_path: Path) -> None:
     folder = detector.save_pretrained(tmp_path / "saved", examples=False)
     content = b"".join(path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json")
     assert b"the pizza was cold" not in content
@@ -59,14 +59,14 @@ def test_customers_sentences_stay_at_home(detector: AspectDetector, tmp_path: Pa
     assert loaded.suggest(["cold tea", "warm tea"], 1)
 
 
-def test_a_matrix_stays_a_matrix(tmp_path: Path) -> None:
+def test_a_loaded_detector_still_predicts_a_matrix(tmp_path: Path) -> None:
     fitted = AspectDetector().fit(["pizza", "waiter"], np.eye(2))
     loaded = AspectDetector.from_pretrained(fitted.save_pretrained(tmp_path / "saved"))
     np.testing.assert_array_equal(loaded.predict(["pizza"]), fitted.predict(["pizza"]))
     assert loaded.classes_.tolist() == [0, 1]
 
 
-def test_nothing_is_overwritten_unless_asked(detector: AspectDetector, tmp_path: Path) -> None:
+def test_nothing_is_overwritten_without_overwrite(detector: AspectDetector, tmp_path: Path) -> None:
     folder = detector.save_pretrained(tmp_path / "saved")
     with pytest.raises(AwattError, match="overwrite=True"):
         detector.save_pretrained(folder)
@@ -81,14 +81,16 @@ def test_nothing_is_overwritten_unless_asked(detector: AspectDetector, tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "saved"]
 
 
-def test_a_detector_loaded_from_a_folder_can_be_saved_over_it(detector: AspectDetector, tmp_path: Path) -> None:
+def test_a_loaded_detector_can_overwrite_its_own_folder(detector: AspectDetector, tmp_path: Path) -> None:
     folder = detector.save_pretrained(tmp_path / "saved")
     loaded = AspectDetector.from_pretrained(folder).add_aspect("music", ["loud music"])
     loaded.save_pretrained(folder, overwrite=True)
     assert AspectDetector.from_pretrained(folder).aspects == ("food", "staff", "music")
 
 
-def test_a_failure_leaves_nothing(detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_save_leaves_no_files(
+    detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -105,14 +107,14 @@ def test_a_changed_or_missing_file_is_named(detector: AspectDetector, tmp_path: 
     folder = detector.save_pretrained(tmp_path / "saved")
     with (folder / name).open("ab") as stream:
         stream.write(b" ")
-    with pytest.raises(AwattError, match=rf"{name}: is not the file that config.json names"):
+    with pytest.raises(AwattError, match=rf"{name}: does not match its sha256 in config.json"):
         AspectDetector.from_pretrained(folder)
     (folder / name).unlink()
     with pytest.raises(AwattError, match=rf"{name}: is missing or cannot be read"):
         AspectDetector.from_pretrained(folder)
 
 
-def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_detector_is_an_error(detector: AspectDetector, tmp_path: Path) -> None:
     with pytest.raises(AwattError, match=r"config\.json does not exist. A model is a folder with"):
         AspectDetector.from_pretrained(tmp_path)
     with pytest.raises(AwattError, match="is a model of 'awatt train-detector', but a saved detector is needed"):
@@ -121,7 +123,10 @@ def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Pat
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["format"] = 99
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(AwattError, match="has format 99.*pip install --upgrade awatt"):
+    with pytest.raises(
+        AwattError,
+        match=r"has format 99, but this version.*reads formats 1 to 2\. Run: pip install --upgrade awatt",
+    ):
         AspectDetector.from_pretrained(folder)
 
 
@@ -129,10 +134,12 @@ def test_a_folder_that_holds_no_detector(detector: AspectDetector, tmp_path: Pat
     "content",
     [5, None, "detector", {"detector": 5}, {"detector": {}}, {"format": 2}, {"format": 2, "kind": "detector"}],
 )
-def test_a_config_that_is_not_ours(detector: AspectDetector, tmp_path: Path, content: object) -> None:
+def test_an_invalid_config_is_an_error(detector: AspectDetector, tmp_path: Path, content: object) -> None:
     folder = detector.save_pretrained(tmp_path / "saved")
     (folder / "config.json").write_text(json.dumps(content))
-    with pytest.raises(AwattError, match=r"config\.json: .*(not a model folder|not a JSON object|has kind|sha256)"):
+    with pytest.raises(
+        AwattError, match=r"config\.json: .*(not an awatt model folder|not a JSON object|has kind|sha256)"
+    ):
         AspectDetector.from_pretrained(folder)
 
 
@@ -140,7 +147,7 @@ def test_a_config_that_is_not_ours(detector: AspectDetector, tmp_path: Path, con
     ("name", "value"),
     [("aspects", None), ("aspects", 5), ("examples", "many"), ("mode", []), ("classes", {}), ("indicators", "no")],
 )
-def test_a_setting_of_the_wrong_kind_is_named(
+def test_a_setting_of_the_wrong_type_is_named(
     detector: AspectDetector, tmp_path: Path, name: str, value: object
 ) -> None:
     folder = detector.save_pretrained(tmp_path / "saved")

@@ -1,4 +1,4 @@
-"""The report and the suggestions."""
+"""The report and the suggestions of what to label next."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_good_examples_make_a_good_report() -> None:
     assert report.f1_interval[0] <= report.f1 <= report.f1_interval[1]
     assert report.suspects == []
     assert report.left_out == 2
-    assert "10 examples, 2 at a time left out" in str(report)
+    assert "10 examples, left out 2 at a time" in str(report)
     assert report.expected_f1 is None  # neither reviews nor off-topic examples
     assert "cannot be known yet" in str(report)
 
 
-def test_a_mislabelled_example_is_named_first() -> None:
+def test_a_mislabelled_example_is_reported_first() -> None:
     wrong = "a very rude waiter"
     detector = AspectDetector.from_examples({**EXAMPLES, "food": [*EXAMPLES["food"], wrong]})
     suspect = detector.report().suspects[0]
@@ -46,17 +46,17 @@ def test_a_mislabelled_example_is_named_first() -> None:
     assert wrong in str(detector.report())
 
 
-def test_confusable_aspects_are_named() -> None:
+def test_confusable_aspects_are_reported() -> None:
     same = {"staff": EXAMPLES["staff"], "service": [f"{text} today" for text in EXAMPLES["staff"]], **EXAMPLES}
     report = AspectDetector.from_examples(same, threshold=0.05).report()
     assert {"staff", "service"} in [set(pair.aspects) for pair in report.confusions]
     assert "Confusable aspects:" in str(report)
 
 
-def test_one_example_is_said_to_be_weak() -> None:
+def test_an_aspect_with_few_examples_is_reported_as_weak() -> None:
     report = AspectDetector.from_examples({**EXAMPLES, "parking": ["no parking"], "music": ["loud", "quiet"]}).report()
     lines = str(report).splitlines()
-    assert "weak: 1 example, cannot be checked" in next(line for line in lines if line.startswith("parking"))
+    assert "weak: 1 example, which cannot be checked" in next(line for line in lines if line.startswith("parking"))
     assert "weak: 2 examples" in next(line for line in lines if line.startswith("music"))
 
 
@@ -72,10 +72,10 @@ def test_one_example_cannot_tell_how_good_it_is() -> None:
 def test_many_examples_are_left_out_in_groups() -> None:
     report = AspectDetector.from_examples({"food": [f"pizza {n}" for n in range(250)], "staff": ["waiter"]}).report()
     assert report.left_out == 51
-    assert "251 examples, 51 at a time left out" in str(report)
+    assert "251 examples, left out 51 at a time" in str(report)
 
 
-def test_examples_of_none_are_judged_too() -> None:
+def test_off_topic_examples_are_checked_too() -> None:
     detector = AspectDetector().fit(
         [*EXAMPLES["food"], "what a day", "a delicious pizza it was"], [["food"]] * 5 + [[], []]
     )
@@ -92,11 +92,11 @@ def test_suggestions_are_uncertain_and_different() -> None:
     assert {"", "a rude waiter"}.isdisjoint(suggestion.text for suggestion in found)
     assert detector.suggest([], 3) == []
     assert len(detector.suggest(["one", "one"], 5)) == 1
-    with pytest.raises(AwattError, match="at least 1"):
+    with pytest.raises(AwattError, match="k is 0, but needs at least 1"):
         detector.suggest(texts, 0)
 
 
-def test_known_scores_give_the_same_suggestions() -> None:
+def test_precomputed_scores_give_the_same_suggestions() -> None:
     from awatt.detector.detector import AspectDetector
     from awatt.detector.suggest import make_suggestions
 

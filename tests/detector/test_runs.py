@@ -1,4 +1,4 @@
-"""A run of ``awatt train`` as a detector's model: for every method the scores of ``awatt evaluate``."""
+"""A run of ``awatt train`` as a detector's model: every method gives the same scores as ``awatt evaluate``."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def corpus(toy_data: Path) -> Corpus:
 
 
 def from_episode(folder: Path, corpus: Corpus, number: int) -> tuple[AspectDetector, list[str], Any]:
-    """A detector that learned from an episode's support, its queries, and what an evaluation says of them."""
+    """A detector that learned from an episode's support, the queries, and an evaluation's predictions for them."""
     episode = EpisodeSampler(corpus, SHAPE, 5).batch(number, 1)[0]
     support = episode.support.reshape(-1)
     labels = corpus.mentions[support[:, None], episode.aspects]
     own = np.eye(SHAPE.n_way, dtype=bool).repeat(SHAPE.n_shot, 0)
-    if (labels != own).any():  # as the paper has it, an example stands for one aspect only
+    if (labels != own).any():  # in the paper, an example counts for one aspect only
         pytest.skip("an example of this episode mentions two of its aspects")
     texts = [corpus.sentences[place] for place in support]
     names = [corpus.aspects[aspect] for aspect in episode.aspects]
@@ -61,7 +61,7 @@ COMBINATIONS = [(method, "static") for method in MODELS] + [("proto-awatt", name
 
 
 @pytest.mark.parametrize(("method", "threshold"), COMBINATIONS)
-def test_scores_and_decisions_are_those_of_an_evaluation(
+def test_scores_and_decisions_equal_those_of_an_evaluation(
     make_run: MakeRun, corpus: Corpus, tmp_path: Path, method: str, threshold: str
 ) -> None:
     folder = make_run(tmp_path / "run", method, threshold)
@@ -95,7 +95,7 @@ def test_a_method_that_cannot_serve_so_many_aspects_names_one_that_can(
     folder = make_run(tmp_path / "run", "graph")
     examples = {f"aspect {number}": [corpus.sentences[number]] for number in range(11)}
     with pytest.raises(
-        AwattError, match="labels in 10 places, found 11 aspects.* or use graph-shared, which takes any"
+        AwattError, match=r"labels in 10 places, found 11 aspects.* or use graph-shared, which takes any"
     ):
         AspectDetector.from_examples(examples, model=folder)
 
@@ -130,18 +130,16 @@ def test_the_policy_threshold_is_made_for_one_number_of_aspects(
             {name: texts[place : place + 2] for place, name in enumerate("abc")}, model=folder
         )
     assert caplog.text == ""
-    assert np.isnan(three.thresholds()).all()  # decided for each sentence anew
+    assert np.isnan(three.thresholds()).all()  # decided per sentence
     with caplog.at_level(logging.WARNING):
         two = AspectDetector.from_examples({"a": texts[:2], "b": texts[2:4]}, model=folder)
-    assert (
-        "was trained for 3 aspects, found 2. The paper's static threshold for 2 aspects (0.50) is used" in caplog.text
-    )
+    assert "was trained for 3 aspects, found 2. Using the paper's static threshold for 2 aspects (0.50)" in caplog.text
     assert two.thresholds().tolist() == [0.5, 0.5]
     found = two.predictions(texts[10:20])
     np.testing.assert_array_equal(found.accepted, found.scores >= 0.5)
 
 
-def test_a_threshold_of_ones_own_cuts_the_scores(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> None:
+def test_a_given_threshold_applies_to_the_scores(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", "proto-awatt", "policy")
     texts = list(corpus.sentences)
     detector = AspectDetector.from_examples(
@@ -153,11 +151,11 @@ def test_a_threshold_of_ones_own_cuts_the_scores(make_run: MakeRun, corpus: Corp
     np.testing.assert_array_equal(found.accepted[:, 1:], own.accepted[:, 1:])
 
 
-def test_modes_of_a_run(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> None:
+def test_the_modes_of_a_run(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> None:
     texts = list(corpus.sentences)
     examples = {"a": texts[:3], "b": texts[3:6]}
     static = make_run(tmp_path / "static", "proto-awatt")
-    with pytest.raises(AwattError, match="mode acceptance needs probabilities, but .* has the static threshold"):
+    with pytest.raises(AwattError, match=r"mode acceptance needs probabilities, but .* has the static threshold"):
         AspectDetector.from_examples(examples, model=static, mode="acceptance").detect(texts[10])
     folder = make_run(tmp_path / "acceptance", "proto-awatt", "acceptance")
     paper = AspectDetector.from_examples(examples, model=folder, mode="paper")
@@ -168,7 +166,7 @@ def test_modes_of_a_run(make_run: MakeRun, corpus: Corpus, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_the_commands(
+def test_the_commands_accept_a_run(
     make_run: MakeRun,
     corpus: Corpus,
     tmp_path: Path,
@@ -192,5 +190,5 @@ def test_the_commands(
     alone = run("detect", "reviews.txt", "--model", "run")
     assert (alone.code, alone.err) == (
         2,
-        "awatt: run is a run of 'awatt train', which knows no aspects yet. Add --examples FILE.\n",
+        "awatt: run is a run of 'awatt train', which has no aspects yet. Add --examples FILE.\n",
     )

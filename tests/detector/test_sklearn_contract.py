@@ -1,4 +1,4 @@
-"""AspectDetector keeps scikit-learn's contract without importing it."""
+"""AspectDetector follows scikit-learn's estimator conventions without importing it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_matrix_in_a_matrix_out(y: Any) -> None:
 
 
 def test_a_data_frame_names_the_classes() -> None:
-    class Frame:  # as much of pandas as is used
+    class Frame:  # the part of a pandas DataFrame that is used
         columns = ("food", "staff")
 
         def to_numpy(self) -> np.ndarray:
@@ -64,11 +64,11 @@ def test_a_data_frame_names_the_classes() -> None:
     assert AspectDetector().fit(np.array(TEXTS), Frame()).classes_.tolist() == ["food", "staff"]
 
 
-def test_one_label_a_text() -> None:
+def test_one_label_per_text() -> None:
     assert AspectDetector().fit(["soup", "waiter"], ["food", "staff"]).classes_.tolist() == ["food", "staff"]
 
 
-def test_probabilities_are_one_array() -> None:
+def test_predict_proba_gives_one_array() -> None:
     detector = AspectDetector().fit(TEXTS, LABELS)
     scores = detector.predict_proba(TEXTS)
     assert isinstance(scores, np.ndarray)
@@ -130,7 +130,7 @@ def test_score_is_f1_over_all_pairs() -> None:
     assert detector.set_params(threshold=1.0).score([""], [[0, 0]]) == 1.0
 
 
-def test_it_goes_to_another_process_without_the_model() -> None:
+def test_a_pickled_detector_does_not_contain_the_model() -> None:
     detector = AspectDetector().fit(TEXTS, LABELS)
     stored = pickle.dumps(detector)
     assert len(stored) < 200_000
@@ -143,20 +143,20 @@ def test_it_goes_to_another_process_without_the_model() -> None:
         (LABELS[:-1], "X has 13 texts, but y has 12 rows"),
         ([[]] * 13, "no text has a label"),
         (np.zeros((13, 2)), "no text has a label"),
-        (np.full((13, 2), 2), r"row 0 of y is .*, but an indicator matrix needs 2 numbers a row, each 0 or 1"),
+        (np.full((13, 2), 2), r"row 0 of y is .*, but an indicator matrix needs 2 numbers per row, each 0 or 1"),
         ([[1, 0]] * 12 + [[1]], "row 12 of y is"),
-        ([1] * 13, "y holds 1, but a list of labels a text is needed"),
+        ([1] * 13, "y holds 1, but needs a list of labels per text"),
     ],
 )
-def test_labels_that_cannot_be(y: Any, message: str) -> None:
+def test_invalid_labels_are_an_error(y: Any, message: str) -> None:
     with pytest.raises(AwattError, match=message):
         AspectDetector().fit(TEXTS, y)
 
 
-def test_classes_that_do_not_fit() -> None:
+def test_classes_that_do_not_match_are_an_error() -> None:
     with pytest.raises(AwattError, match="y has 2 columns, but there are 3 classes"):
         AspectDetector(classes=["a", "b", "c"]).fit(TEXTS, MATRIX)
     with pytest.raises(AwattError, match="the label 'staff', which is not among the classes"):
         AspectDetector(classes=["food"]).fit(TEXTS, LABELS)
-    with pytest.raises(AwattError, match="are not different"):
+    with pytest.raises(AwattError, match="are not unique"):
         AspectDetector(classes=["a", "a"]).fit(TEXTS, MATRIX)

@@ -1,4 +1,4 @@
-"""Thresholds, the paper's shares and tuning, by hand."""
+"""Thresholds, the paper's softmax and tuning, with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_thresholds_are_resolved_by_aspect() -> None:
     np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], aimed), [0.4, 0.5])
 
 
-def test_f1_over_pairs() -> None:
+def test_micro_f1_over_pairs() -> None:
     truth = np.array([[True, False], [True, True]])
     assert f1(truth, truth) == 1
     assert f1(truth, ~truth) == 0
@@ -44,13 +44,13 @@ def test_the_best_threshold_lies_between_the_scores() -> None:
     assert best_threshold(np.ones((4, 1), bool), scores, 0.5) == pytest.approx(0.05)
 
 
-def test_equal_scores_are_never_cut_apart() -> None:
+def test_equal_scores_are_never_separated() -> None:
     scores = np.array([[0.7], [0.7], [0.2]])
     truth = np.array([[True], [False], [False]])
     assert best_threshold(truth, scores, 0.5) == pytest.approx(0.45)
 
 
-def test_a_rare_aspect_takes_the_common_threshold() -> None:
+def test_an_aspect_with_few_labels_gets_the_common_threshold() -> None:
     scores = np.array([[0.9, 0.6]] * 5 + [[0.1, 0.2]] * 5)
     truth = np.array([[True, False]] * 5 + [[False, False]] * 4 + [[False, True]])
     found = tune(truth, scores, ["often", "rare"], 0.5)

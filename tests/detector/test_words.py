@@ -1,4 +1,4 @@
-"""From tokens to whole words."""
+"""Splitting into sentences, and from tokens to whole words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from awatt.detector.words import deciding_words, split_sentences
 
 
-def test_weights_of_the_pieces_of_a_word_are_added() -> None:
+def test_the_weights_of_a_words_tokens_are_summed() -> None:
     text = "The cheesecake is tasty!"
     offsets = [(0, 3), (4, 10), (10, 14), (15, 17), (18, 20), (20, 23), (23, 24)]
     words = deciding_words(text, offsets, np.array([0.1, 0.2, 0.1, 0.1, 0.1, 0.2, 0.2]))
@@ -15,29 +15,29 @@ def test_weights_of_the_pieces_of_a_word_are_added() -> None:
     assert [word.weight for word in words] == [0.375, 0.375]  # of 0.8: punctuation does not count
 
 
-def test_words_can_be_shifted_and_are_never_more_than_five() -> None:
+def test_words_can_be_shifted_and_are_at_most_five() -> None:
     text = "a b c d e f g h i j k l m n"
     offsets = [(place, place + 1) for place in range(0, 27, 2)]
     words = deciding_words(text, offsets, np.full(14, 1 / 14), shift=100)
     assert [(word.start, word.end) for word in words] == [(100 + 2 * n, 101 + 2 * n) for n in range(5)]
 
 
-def test_nothing_to_show() -> None:
+def test_texts_without_deciding_words() -> None:
     assert deciding_words("", [], np.zeros(0)) == []
     assert deciding_words("?!", [(0, 1), (1, 2)], np.array([0.5, 0.5])) == []
     assert deciding_words("ab", [(0, 2)], np.array([0.0])) == []
 
 
-def test_an_emoji_may_decide() -> None:
+def test_an_emoji_can_be_a_deciding_word() -> None:
     assert [word.text for word in deciding_words("ok 😀", [(0, 2), (3, 4)], np.array([0.1, 0.9]))] == ["😀"]
 
 
-def test_a_text_longer_than_the_model_reads_keeps_its_last_word_whole() -> None:
+def test_the_last_word_of_a_truncated_text_stays_whole() -> None:
     words = deciding_words("good cheesecake here", [(0, 4), (5, 11)], np.array([0.2, 0.8]))
     assert [word.text for word in words] == ["cheesecake"]
 
 
-def test_sentences_with_their_places() -> None:
+def test_sentences_have_the_right_offsets() -> None:
     text = "  Dr. Yu paid $3.50. Great!\r\n\n no end\nlast one? "
     assert list(split_sentences(text)) == [
         (2, "Dr. Yu paid $3.50."),

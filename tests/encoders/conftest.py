@@ -1,4 +1,4 @@
-"""Tiny encoders of every kind, made on the spot."""
+"""Tiny encoders of every kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXTS = ("The food was good .", "unclean", "waiter friendly", "the room was uncl
 
 
 def wordpiece() -> Tokenizer:
-    """A tokeniser such as BERT's, which pads and cuts as saved ones may do."""
+    """A tokeniser such as BERT's, which pads and truncates as saved ones may."""
     ids = {piece: number for number, piece in enumerate(PIECES)}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -81,7 +81,7 @@ def make_glove(path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What makes a tiny one of each kind."""
+    """Settings for a tiny encoder of each kind."""
     folder = tmp_path_factory.mktemp("encoders")
     glove = {"vectors": str(make_glove(folder / "glove.txt")), "hidden": 6}
     return {
@@ -94,7 +94,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
 
 @pytest.fixture
 def make(settings: dict[str, dict[str, Any]]) -> Callable[..., Encoder]:
-    """A tiny encoder by name, with settings to differ."""
+    """A tiny encoder by name, with other settings."""
 
     def create(name: str, **changes: Any) -> Encoder:
         torch.manual_seed(0)
@@ -112,7 +112,7 @@ def texts() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def alone() -> Callable[[Encoder, Sentences], torch.Tensor]:
-    """Each sentence encoded alone, then all in one line."""
+    """Each sentence encoded alone, then packed."""
 
     def encode(encoder: Encoder, sentences: Sentences) -> torch.Tensor:
         return torch.cat([encoder(sentences.take(np.array([number]))) for number in range(len(sentences.lengths))])

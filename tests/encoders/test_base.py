@@ -1,4 +1,4 @@
-"""Packed sentences: taking, picking, padding and blocks of like length against plain loops."""
+"""Packed sentences: taking, picking, padding and blocks of similar length, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_pad_and_pick(rows: list[list[int]], data: st.DataObject) -> None:
 
 @settings(max_examples=30)
 @given(ROWS)
-def test_blocks_of_like_length_give_every_token_back_at_its_place(rows: list[list[int]]) -> None:
+def test_blocks_of_similar_length_keep_every_token_in_its_place(rows: list[list[int]]) -> None:
     sentences = packed(rows)
     tokens = torch.from_numpy(sentences.ids)[:, None]
     widths = []
@@ -60,7 +60,7 @@ def test_blocks_of_like_length_give_every_token_back_at_its_place(rows: list[lis
 
 @settings(max_examples=30)
 @given(st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=60, max_size=60))
-def test_blocks_bring_each_sentence_what_its_group_is_given(rows: list[list[int]]) -> None:
+def test_blocks_pass_each_sentence_the_value_of_its_group(rows: list[list[int]]) -> None:
     sentences = packed(rows)
     line = Encoded(torch.from_numpy(sentences.ids)[:, None], sentences.lengths.reshape(2, 30))
 
@@ -72,7 +72,7 @@ def test_blocks_bring_each_sentence_what_its_group_is_given(rows: list[list[int]
     assert torch.equal(found, sums + torch.tensor([[[1000, 2000]], [[3000, 4000]]]))
 
 
-def test_look_up_meets_each_different_token_once() -> None:
+def test_look_up_uses_each_distinct_token_once() -> None:
     table = torch.nn.Embedding(10, 3)
     sentences = packed([[7, 2, 7], [2], [5, 5]])
     rows, places = look_up(table, sentences)

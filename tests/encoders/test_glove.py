@@ -1,4 +1,4 @@
-"""GloVe: both forms of its vectors and their faults, the table, and the convolution against torch's own."""
+"""GloVe: both sources of its vectors and errors in them, the table, and the convolution against torch's own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_package_and_a_text_file_give_the_same(tmp_path: Path) -> None:
         (b"the 1\n\xff\xfe 2\n", "is not UTF-8"),
     ],
 )
-def test_a_faulty_text_file_is_named_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_error_in_a_text_file_names_its_place(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "glove.txt"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message) as caught:
@@ -64,7 +64,7 @@ def test_unknown_words_share_the_mean_of_the_vectors(make: Make) -> None:
 
 
 @pytest.mark.parametrize("name", ["glove-cnn", "glove-lstm"])
-def test_only_words_that_are_met_get_a_gradient(make: Make, name: str) -> None:
+def test_only_words_of_the_batch_get_a_gradient(make: Make, name: str) -> None:
     encoder = make(name)
     sentences = encoder.tokenize(["the food . the food", "room"])
     encoder(sentences).square().sum().backward()
@@ -92,12 +92,12 @@ def test_the_convolution_is_torchs_on_each_sentence_alone(window: int) -> None:
 
 
 @pytest.mark.parametrize("window", [0, 2, -1])
-def test_a_window_has_a_middle(make: Make, window: int) -> None:
+def test_an_even_window_is_refused(make: Make, window: int) -> None:
     with pytest.raises(AwattError, match=f"encoder.window is {window}, needs an odd number"):
         make("glove-cnn", window=window)
 
 
-def test_all_sentences_at_once_are_each_alone(
+def test_a_batch_equals_its_sentences_alone(
     make: Make, texts: tuple[str, ...], alone: Callable[[Encoder, Sentences], torch.Tensor]
 ) -> None:
     encoder = make("glove-cnn")

@@ -1,4 +1,4 @@
-"""The LSTM: blocks of like length change nothing, and the directions are what they say."""
+"""The LSTM: blocks of similar length change nothing, and both directions are correct."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Make = Callable[..., Encoder]
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
-def test_all_sentences_at_once_are_each_alone(
+def test_a_batch_equals_its_sentences_alone(
     make: Make, texts: tuple[str, ...], alone: Callable[[Encoder, Sentences], torch.Tensor], bidirectional: bool
 ) -> None:
     encoder = make("glove-lstm", bidirectional=bidirectional)

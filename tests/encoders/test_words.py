@@ -113,7 +113,7 @@ def test_encoding_and_splitting_see_the_same_words(text: str) -> None:
 
 @settings(max_examples=200)
 @given(st.text(string.ascii_letters + string.digits + " ,!?()'", max_size=60))
-def test_plain_text_is_covered_whole(text: str) -> None:
+def test_plain_text_is_covered_completely(text: str) -> None:
     if "''" not in text:  # two apostrophes are a quote, of which the offsets keep the last
         assert "".join(covered(text)) == "".join(text.split())
 
@@ -126,8 +126,8 @@ def test_the_tokeniser_survives_saving() -> None:
 
 
 @pytest.mark.parametrize("vocabulary", [[], ["the", UNKNOWN]])
-def test_a_vocabulary_must_begin_with_the_unknown_word(vocabulary: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"a vocabulary begins with '\[UNK\]', found "):
+def test_a_vocabulary_that_does_not_begin_with_unknown_is_refused(vocabulary: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"a vocabulary must begin with '\[UNK\]', found "):
         word_tokenizer(vocabulary)
 
 
@@ -140,7 +140,7 @@ def test_needed_words_stay_whatever_the_limit() -> None:
     assert build_vocabulary(["the", "soup", "waiter"], ["soup", "waiter"], limit=1) == [UNKNOWN, "soup", "waiter"]
 
 
-def test_needed_words_without_a_vector_are_left_to_unknown() -> None:
+def test_needed_words_without_a_vector_are_unknown() -> None:
     assert build_vocabulary(["the", "of"], ["xyzzy", "of"], limit=10) == [UNKNOWN, "of", "the"]
 
 

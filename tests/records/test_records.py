@@ -1,4 +1,4 @@
-"""Records in and out: each format, each fault with its place, whole files, bounded reading."""
+"""Reading and writing records: every format, errors with their place, whole files, limited memory."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def read(path: Path | str, **options: Any) -> list[Record]:
 
 
 def read_leniently(path: Path, **options: Any) -> tuple[list[Record], list[DataError]]:
-    faults: list[DataError] = []
-    return read(path, on_error=faults.append, **options), faults
+    errors: list[DataError] = []
+    return read(path, on_error=errors.append, **options), errors
 
 
 def write(path: Path | str, *batches: Sequence[dict[str, Any]], **options: Any) -> None:
@@ -51,7 +51,7 @@ def write(path: Path | str, *batches: Sequence[dict[str, Any]], **options: Any) 
             writer.write(rows)
 
 
-def fault_of(path: Path | str, **options: Any) -> DataError:
+def error_of(path: Path | str, **options: Any) -> DataError:
     with pytest.raises(DataError) as caught:
         read(path, **options)
     return caught.value
@@ -114,7 +114,7 @@ any_row = st.fixed_dictionaries({"text": any_text, "aspects": st.lists(any_text,
 @pytest.mark.parametrize("kind", TABLES)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(any_row, min_size=1, max_size=5))
-def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any]]) -> None:
+def test_any_text_survives_a_round_trip(tmp_path: Path, kind: str, rows: list[dict[str, Any]]) -> None:
     path = tmp_path / f"any.{kind}"
     write(path, rows, overwrite=True)
     found = read(path, batch_size=2)
@@ -125,7 +125,7 @@ def test_any_text_comes_back(tmp_path: Path, kind: str, rows: list[dict[str, Any
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(any_text.filter(lambda text: text.strip() and not {"\r", "\n"} & set(text))))
-def test_any_line_of_plain_text_comes_back(tmp_path: Path, texts: list[str]) -> None:
+def test_any_line_of_plain_text_survives_a_round_trip(tmp_path: Path, texts: list[str]) -> None:
     path = tmp_path / "any.txt"
     write(path, [{"text": text} for text in texts], overwrite=True)
     assert [record.text for record in read(path)] == [text.removeprefix("\ufeff") for text in texts[:1]] + texts[1:]
@@ -179,7 +179,7 @@ def test_aspects_in_json(put: Any, value: str, names: tuple[str, ...]) -> None:
     assert read(put("x.jsonl", f'{{"text": "good", "aspects": {value}}}\n'))[0].aspects == names
 
 
-def test_a_separator_of_ones_own_is_taken_whole(put: Any) -> None:
+def test_a_custom_separator_may_have_several_characters(put: Any) -> None:
     path = put("x.tsv", "text\taspects\ngood\tcustomer service, a|b\n")
     assert read(path, separator=", ")[0].aspects == ("customer service", "a|b")
     with pytest.raises(AwattError, match="separator of aspects is empty"):
@@ -202,10 +202,10 @@ def test_aspects_of_parquet_strings_and_nulls(tmp_path: Path) -> None:
         ('{"a": 1}', "found {'a': 1}, but a list"),
     ],
 )
-def test_aspects_that_do_not_fit(put: Any, value: str, message: str) -> None:
-    fault = fault_of(put("x.jsonl", f'{{"text": "b"}}\n{{"text": "b", "aspects": {value}}}\n'))
-    assert message in str(fault)
-    assert (fault.line, fault.column) == (2, "aspects")
+def test_invalid_aspects(put: Any, value: str, message: str) -> None:
+    error = error_of(put("x.jsonl", f'{{"text": "b"}}\n{{"text": "b", "aspects": {value}}}\n'))
+    assert message in str(error)
+    assert (error.line, error.column) == (2, "aspects")
 
 
 # ---- lines ----
@@ -250,10 +250,10 @@ def test_long_cells_and_the_limit_of_csv(put: Any) -> None:
     assert csv.field_size_limit() == LIMIT
 
 
-def test_nul_is_text_like_any_other(put: Any) -> None:
+def test_nul_is_ordinary_text(put: Any) -> None:
     assert [record.text for record in read(put("x.txt", "a\0b\n"))] == ["a\0b"]
     assert [record.text for record in read(put("x.csv", "text\na\0b\n"))] == ["a\0b"]
-    assert "Invalid control character" in str(fault_of(put("x.jsonl", '{"text": "a\0b"}\n')))
+    assert "Invalid control character" in str(error_of(put("x.jsonl", '{"text": "a\0b"}\n')))
 
 
 def test_escapes_and_nan_in_json(put: Any) -> None:
@@ -261,9 +261,9 @@ def test_escapes_and_nan_in_json(put: Any) -> None:
     assert record.text == "😀\0"
 
 
-# ---- faults ----
+# ---- errors ----
 
-FAULTS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
+ERRORS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
     "no text column": ("x.csv", "a,b\n1,2\n", 1, "text", r"columns are: 'a', 'b'\. .* --text-column"),
     "no text key": (
         "x.jsonl",
@@ -274,12 +274,12 @@ FAULTS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
     ),
     "null text": ("x.jsonl", '{"text": null}\n', 1, "text", "found null, but text is needed"),
     "number as text": ("x.jsonl", '{"text": 5.5}\n', 1, "text", "found 5.5, but text is needed"),
-    "broken JSON": (
+    "invalid JSON": (
         "x.jsonl",
         '{"text": "a"}\n{"text": \n',
         2,
         None,
-        r"broken JSON at character \d+ .*'{\"text\":'",
+        r"invalid JSON at character \d+ .*'{\"text\":'",
     ),
     "an array": (
         "x.jsonl",
@@ -290,13 +290,19 @@ FAULTS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
     ),
     "deep JSON": ("x.jsonl", '{"text": ' + "[" * 200_000, 1, None, "recursion"),
     "long number": ("x.jsonl", '{"text": ' + "1" * 5000 + "}", 1, None, "digits"),
-    "half a character": ("x.jsonl", '{"text": "a", "b": "\\ud83d"}\n', 1, None, "lone surrogate"),
+    "unpaired surrogate": (
+        "x.jsonl",
+        '{"text": "a", "b": "\\ud83d"}\n',
+        1,
+        None,
+        r"unpaired surrogate \('\\ud83d'\): ",
+    ),
     "few cells": (
         "x.csv",
         "text,b\n1,2\n3\n",
         3,
         None,
-        r"found 1 cells, but the header names 2 columns: '3'",
+        r"found 1 cell, but the header names 2 columns: '3'",
     ),
     "many cells": (
         "x.tsv",
@@ -320,18 +326,18 @@ FAULTS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FAULTS)
-def test_fault_with_its_place(put: Any, case: str) -> None:
-    name, content, line, column, message = FAULTS[case]
+@pytest.mark.parametrize("case", ERRORS)
+def test_an_error_names_its_place(put: Any, case: str) -> None:
+    name, content, line, column, message = ERRORS[case]
     path = put(name, content)
-    fault = fault_of(path)
-    assert (fault.file, fault.line, fault.column) == (str(path), line, column)
+    error = error_of(path)
+    assert (error.file, error.line, error.column) == (str(path), line, column)
     place = f"{path}, line {line}" + (f", column '{column}'" if column else "")
-    assert str(fault).startswith(f"{place}: ")
+    assert str(error).startswith(f"{place}: ")
     with pytest.raises(DataError, match=message):
-        raise fault
-    assert len(str(fault)) < 400 + len(str(path))
-    assert "\n" not in str(fault)
+        raise error
+    assert len(str(error)) < 400 + len(str(path))
+    assert "\n" not in str(error)
 
 
 LENIENT = {
@@ -343,28 +349,28 @@ LENIENT = {
 
 
 @pytest.mark.parametrize("name", LENIENT)
-def test_faulty_rows_are_reported_once_and_skipped(put: Any, name: str) -> None:
+def test_bad_rows_are_reported_once_and_skipped(put: Any, name: str) -> None:
     content, bad, last = LENIENT[name]
-    found, faults = read_leniently(put(name, content), batch_size=1)
-    assert [fault.line for fault in faults] == bad
+    found, errors = read_leniently(put(name, content), batch_size=1)
+    assert [error.line for error in errors] == bad
     assert [record.text for record in found] == ["a", "z"]
     assert found[-1].line == last
 
 
 def test_an_open_quote_is_reported_and_the_rows_before_it_kept(put: Any) -> None:
-    found, faults = read_leniently(put("x.csv", 'text\na\n"b\nc\n'))
-    assert ([record.text for record in found], [fault.line for fault in faults]) == (["a"], [3])
+    found, errors = read_leniently(put("x.csv", 'text\na\n"b\nc\n'))
+    assert ([record.text for record in found], [error.line for error in errors]) == (["a"], [3])
 
 
 @pytest.mark.parametrize("name", ["no text column", "same names", "empty table", "UTF-16", "not Parquet"])
-def test_faults_of_the_whole_file_raise_even_when_lenient(put: Any, name: str) -> None:
-    path = put(*FAULTS[name][:2])
+def test_errors_of_the_whole_file_raise_even_with_on_error(put: Any, name: str) -> None:
+    path = put(*ERRORS[name][:2])
     with pytest.raises(DataError):
         read_leniently(path)
 
 
 @pytest.mark.parametrize("header", [b"te\xff,b\n", b'"te"x,b\n'])
-def test_the_row_after_a_faulty_header_is_not_taken_for_it(put: Any, header: bytes) -> None:
+def test_the_row_after_a_bad_header_is_not_used_as_header(put: Any, header: bytes) -> None:
     with pytest.raises(DataError, match="line 1: "):
         read_leniently(put("x.csv", header + b"text,b\na,1\n"))
 
@@ -375,16 +381,16 @@ def test_broken_gzip(tmp_path: Path, kind: str) -> None:
     write(path, [{"text": os.urandom(20).hex()} for _ in range(3000)])
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    assert "gzip data is cut short or broken" in str(fault_of(path))
+    assert "gzip data is cut short or broken" in str(error_of(path))
     path.write_bytes(whole[:10] + b"\xff" + whole[11:])  # a kind of block that does not exist
-    assert "gzip data is cut short or broken" in str(fault_of(path))
+    assert "gzip data is cut short or broken" in str(error_of(path))
     path.write_bytes(whole[:-8] + b"\xff" * 8)  # the wrong checksum
-    assert "gzip data is cut short or broken" in str(fault_of(path))
+    assert "gzip data is cut short or broken" in str(error_of(path))
     path.write_text("text\nhello\n")
-    assert "take '.gz' off its name" in str(fault_of(path))
+    assert "remove '.gz' from its name" in str(error_of(path))
 
 
-def test_the_place_where_gzip_is_cut_short(tmp_path: Path) -> None:
+def test_truncated_gzip_is_reported_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "x.txt.gz"
     path.write_bytes(gzip.compress(b"a\nb\n")[:-8])  # all of the data, but not its checksum
     batches = read_records(path, batch_size=2)
@@ -393,9 +399,9 @@ def test_the_place_where_gzip_is_cut_short(tmp_path: Path) -> None:
         next(batches)
 
 
-def test_paths_that_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_that_are_not_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"none\.csv: there is no such file"):
-        read_records(tmp_path / "none.csv")  # says so at once, not at the first batch
+        read_records(tmp_path / "none.csv")  # at once, not at the first batch
     with pytest.raises(DataError, match="this is a folder"):
         read_records(tmp_path)
 
@@ -404,7 +410,7 @@ def test_paths_that_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     (tmp_path / "x.txt").write_text("a")
     monkeypatch.setattr(readers, "open", refuse, raising=False)
-    assert "cannot be read (Permission denied)" in str(fault_of(tmp_path / "x.txt"))
+    assert "cannot be read (Permission denied)" in str(error_of(tmp_path / "x.txt"))
 
 
 @pytest.mark.parametrize(
@@ -412,7 +418,7 @@ def test_paths_that_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [
         ("x.json", "the suffix '.json'", "jq -c"),
         ("x.XLSX", "the suffix '.xlsx'", "Save the sheet as CSV"),
-        ("x.gz", "the suffix ''", ".jsonl, .csv, .tsv, .parquet, .txt, or one of them with .gz"),
+        ("x.gz", "the suffix ''", ".jsonl, .csv, .tsv, .parquet, .txt, or one of these with .gz"),
         ("csv", "the suffix ''", ".jsonl, .csv"),
     ],
 )
@@ -426,11 +432,11 @@ def test_unknown_suffix(put: Any, tmp_path: Path, name: str, found: str, hint: s
         assert hint in str(caught.value)
 
 
-def test_format_goes_before_the_suffix(put: Any) -> None:
+def test_format_takes_precedence_over_the_suffix(put: Any) -> None:
     assert read(put("X.CSV", "text\na\n"))[0].text == "a"
     assert read(put("x.dat", "text\na\n"), format="tsv")[0].text == "a"
     assert read(put("x.dat.gz", "text\na\n"), format="csv")[0].text == "a"
-    with pytest.raises(DataError, match="the format 'xml' is not known"):
+    with pytest.raises(DataError, match="the format 'xml' is not supported"):
         read_records(put("x.csv", ""), format="xml")
 
 
@@ -448,7 +454,7 @@ def test_batch_size_must_be_positive(put: Any) -> None:
         (pyarrow.array([b"a", b"\xff"]).view(pyarrow.string()), "broken or not Parquet .*utf-8"),
     ],
 )
-def test_text_of_parquet_that_is_none(tmp_path: Path, column: Any, message: str) -> None:
+def test_parquet_cells_that_are_not_text(tmp_path: Path, column: Any, message: str) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"text": column}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match=message):
         read(tmp_path / "x.parquet")
@@ -457,16 +463,16 @@ def test_text_of_parquet_that_is_none(tmp_path: Path, column: Any, message: str)
 def test_columns_of_parquet(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), path)
-    assert "column 'text': no such column; the columns are: 'a'" in str(fault_of(path))
+    assert "column 'text': no such column; the columns are: 'a'" in str(error_of(path))
     twice = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
     pyarrow.parquet.write_table(twice, path)
-    assert "column 'text': this column name comes more than once" in str(fault_of(path))
+    assert "column 'text': this column name occurs more than once" in str(error_of(path))
     coded = pyarrow.array(["a", "a"]).dictionary_encode()
     pyarrow.parquet.write_table(pyarrow.table({"text": coded, "n": [1, None]}), path)
     assert read(path) == [Record("a", (), {"n": 1}, 1), Record("a", (), {"n": None}, 2)]
 
 
-# ---- bounded reading ----
+# ---- limited memory ----
 
 
 class Endless(io.RawIOBase):
@@ -493,9 +499,7 @@ class Endless(io.RawIOBase):
         ("txt", b"", b"abc\n"),
     ],
 )
-def test_reading_goes_no_further_than_asked(
-    monkeypatch: pytest.MonkeyPatch, kind: str, header: bytes, line: bytes
-) -> None:
+def test_reading_does_not_go_far_ahead(monkeypatch: pytest.MonkeyPatch, kind: str, header: bytes, line: bytes) -> None:
     endless = Endless(header, line)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(endless)))
     batches = read_records("-", format=kind, batch_size=10)
@@ -509,11 +513,11 @@ def test_reading_goes_no_further_than_asked(
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [("txt", "over 1,000 characters"), ("csv", "field larger than field limit")]
+    ("kind", "message"), [("txt", "longer than 1,000 characters"), ("csv", "field larger than field limit")]
 )
-def test_what_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
+def test_an_endless_line_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
     for module in (readers, formats):
-        monkeypatch.setattr(module, "LONGEST_LINE", 1000)
+        monkeypatch.setattr(module, "MAX_LINE", 1000)
     csv.field_size_limit(1000)
     endless = Endless(b"", b"xxx") if kind == "txt" else Endless(b'text\n"', b"xxx\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(endless)))
@@ -531,7 +535,7 @@ def test_parquet_is_read_a_row_group_at_a_time(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(table, path, row_group_size=100)
     content = bytearray(path.read_bytes())
     middle = pyarrow.parquet.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset
-    content[middle : middle + 2000] = b"\xff" * 2000  # whoever reads the second group meets this
+    content[middle : middle + 2000] = b"\xff" * 2000  # an error for whoever reads the second group
     path.write_bytes(content)
     batches = read_records(path, batch_size=100)
     assert len(next(batches)) == 100
@@ -559,7 +563,7 @@ def test_standard_streams(
         assert not stream.closed
 
 
-def test_stdin_is_jsonl_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_is_jsonl_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "a"}\n{"text": 1}\n')))
     with pytest.raises(DataError, match=r"^stdin, line 2, column 'text': found 1"):
         read("-")
@@ -617,7 +621,7 @@ def test_a_file_can_be_rewritten_from_itself(tmp_path: Path) -> None:
 def test_no_overwrite_unless_asked(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("old")
-    with pytest.raises(AwattError, match=r"x\.jsonl: the file exists\. Use --overwrite"):
+    with pytest.raises(AwattError, match=r"x\.jsonl: the file already exists\. Use --overwrite"):
         RecordWriter(path)
     write(path, [{"text": "new"}], overwrite=True)
     assert read(path)[0].text == "new"
@@ -627,9 +631,9 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match=r"there is no folder '.*/none'\. Create it"):
         RecordWriter(tmp_path / "none" / "x.csv")
     (tmp_path / "x.csv").mkdir()
-    with pytest.raises(AwattError, match="not a plain file"):
+    with pytest.raises(AwattError, match="not a regular file"):
         RecordWriter(tmp_path / "x.csv", overwrite=True)
-    with pytest.raises(AwattError, match="not a plain file"):
+    with pytest.raises(AwattError, match="not a regular file"):
         RecordWriter("/dev/null", overwrite=True, format="csv")
 
 
@@ -657,7 +661,7 @@ def test_full_disk(tmp_path: Path, kind: str, gz: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_of_stdout_that_left_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_pipe_on_stdout_is_not_an_error_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "wb", buffering=0) as stream:
@@ -722,17 +726,17 @@ def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("later", "message"),
     [
-        ({"text": 5}, "column 'text' do not fit together"),
-        ({"count": 0.5}, r"column 'count' do not fit together \(double after int64\)"),
+        ({"text": 5}, "column 'text' have different types"),
+        ({"count": 0.5}, r"column 'count' have different types \(double after int64\)"),
         (
             {"scores": {"x": 1.0, "y": 1.0}},
-            "column 'scores' do not fit .*y: double.* after struct<x: double>",
+            "column 'scores' have different .*y: double.* after struct<x: double>",
         ),
-        ({"aspects": [1]}, "column 'aspects' do not fit together"),
+        ({"aspects": [1]}, "column 'aspects' have different types"),
         ({"extra": 1}, "found the column 'extra', but the first rows have 'text', .* Write .jsonl"),
     ],
 )
-def test_parquet_rows_that_do_not_fit_the_first(
+def test_parquet_rows_that_differ_from_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: dict[str, Any], message: str
 ) -> None:
     monkeypatch.setattr("awatt.records.writer.ROW_GROUP", 1)
@@ -746,20 +750,20 @@ def test_parquet_rows_that_do_not_fit_the_first(
     ("kind", "batches", "message"),
     [
         ("csv", [[{"text": "a"}], [{"text": "a", "extra": 1}]], "found the column 'extra'"),
-        ("csv", [[{"text": b"a"}]], "found b'a', which this format cannot hold"),
-        ("jsonl", [[{"text": {"deep": b"a"}}]], "found b'a', which this format cannot hold"),
-        ("jsonl", [[{"text": "a\ud83d"}]], r"half a character .* at the end of .*a\\ud83d'"),
-        ("csv", [[{"text": "a\ud83d"}]], "half a character"),
-        ("parquet", [[{"text": "a\ud83d"}]], "half a character"),
-        ("parquet", [[{"text": "a", "empty": {}}]], "Parquet cannot hold these rows"),
-        ("parquet", [[{"text": "a"}, {"text": 1}]], "column 'text' do not fit together"),
+        ("csv", [[{"text": b"a"}]], "found b'a', which this format cannot store"),
+        ("jsonl", [[{"text": {"deep": b"a"}}]], "found b'a', which this format cannot store"),
+        ("jsonl", [[{"text": "a\ud83d"}]], r"an unpaired surrogate, at the end of .*a\\ud83d'"),
+        ("csv", [[{"text": "a\ud83d"}]], "an unpaired surrogate"),
+        ("parquet", [[{"text": "a\ud83d"}]], "an unpaired surrogate"),
+        ("parquet", [[{"text": "a", "empty": {}}]], "Parquet cannot store these rows"),
+        ("parquet", [[{"text": "a"}, {"text": 1}]], "column 'text' have different types"),
         ("txt", [[{"text": "a", "b": "c"}]], "one column of text without line breaks"),
         ("txt", [[{"text": "a\nb"}]], "one column of text without line breaks"),
         ("txt", [[{"text": 1}]], "one column of text without line breaks"),
         ("txt", [[{}]], "one column of text without line breaks"),
     ],
 )
-def test_rows_that_the_format_cannot_hold(tmp_path: Path, kind: str, batches: Any, message: str) -> None:
+def test_rows_that_the_format_cannot_store(tmp_path: Path, kind: str, batches: Any, message: str) -> None:
     path = tmp_path / f"x.{kind}"
     with pytest.raises(AwattError, match=message) as caught:
         write(path, *batches)
@@ -768,7 +772,7 @@ def test_rows_that_the_format_cannot_hold(tmp_path: Path, kind: str, batches: An
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_no_rows_give_a_file_all_the_same(tmp_path: Path, kind: str) -> None:
+def test_no_rows_still_give_a_file(tmp_path: Path, kind: str) -> None:
     write(tmp_path / f"x.{kind}", [])
     assert (tmp_path / f"x.{kind}").exists()
     if kind == "parquet":

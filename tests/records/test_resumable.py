@@ -1,4 +1,4 @@
-"""Output that goes on after a kill: no row lost, none twice."""
+"""Output that can be resumed after a kill: no row is lost or doubled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS = {"threshold": 0.5}
 
 
 class Killed(BaseException):
-    """As sudden as a kill: nothing is tidied up that a dead process could not tidy up."""
+    """Like a kill: no ``except Exception`` catches it."""
 
 
 def write_until(path: Path, count: int, monkeypatch: pytest.MonkeyPatch, resume: bool) -> None:
@@ -25,7 +25,7 @@ def write_until(path: Path, count: int, monkeypatch: pytest.MonkeyPatch, resume:
     writer = ResumableWriter(path, SETTINGS, resume=resume)
     writer.__enter__()
     for number in range(writer.rows, count):
-        monkeypatch.setattr("awatt.records.resumable.EVERY", 0.0 if number % 3 == 2 else 1e9)
+        monkeypatch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0 if number % 3 == 2 else 1e9)
         writer.write([ROWS[number]], {"last": number})
     writer._stream.write(b'{"text": "torn')
     writer._stream.flush()
@@ -34,7 +34,7 @@ def write_until(path: Path, count: int, monkeypatch: pytest.MonkeyPatch, resume:
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "jsonl.gz", "csv.gz"])
-def test_rows_are_lost_or_doubled_after_a_kill(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_row_is_lost_or_doubled_after_a_kill(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"out.{suffix}"
     for count in (7, 8, 20, 43):
         write_until(path, count, monkeypatch, resume=True)
@@ -58,9 +58,9 @@ def test_rows_are_lost_or_doubled_after_a_kill(suffix: str, tmp_path: Path, monk
 def test_other_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out.jsonl"
     write_until(path, 7, monkeypatch, resume=False)
-    with pytest.raises(AwattError, match="begun with another threshold"):
+    with pytest.raises(AwattError, match="started with another threshold"):
         ResumableWriter(path, {"threshold": 0.6}, resume=True)
-    with pytest.raises(AwattError, match="a run was stopped here"):
+    with pytest.raises(AwattError, match="left by a run that was stopped"):
         ResumableWriter(path, SETTINGS)
     with ResumableWriter(path, {"threshold": 0.6}, overwrite=True) as writer:
         assert writer.rows == 0
@@ -73,7 +73,7 @@ def test_a_finished_file_is_left_alone(tmp_path: Path) -> None:
         writer.write(ROWS, {})
     assert ResumableWriter(path, SETTINGS, resume=True).complete
     assert not ResumableWriter(path, SETTINGS, resume=True, overwrite=True).complete
-    with pytest.raises(AwattError, match="the file exists"):
+    with pytest.raises(AwattError, match="the file already exists"):
         ResumableWriter(path, SETTINGS)
 
 
@@ -83,8 +83,8 @@ def test_a_failure_before_the_first_row_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_later_leaves_what_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.records.resumable.EVERY", 0.0)
+def test_a_later_failure_keeps_the_committed_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0)
     path = tmp_path / "out.jsonl"
 
     def run_out_of_space() -> None:
@@ -93,7 +93,7 @@ def test_a_failure_later_leaves_what_counts(tmp_path: Path, monkeypatch: pytest.
             monkeypatch.setattr("os.fsync", no_space)
             writer.write(ROWS[5:], {})
 
-    with pytest.raises(AwattError, match=r"No space left on device\). Free some space, then go on with --resume\.$"):
+    with pytest.raises(AwattError, match=r"No space left on device\). Free some space, then continue with --resume\.$"):
         run_out_of_space()
     monkeypatch.undo()
     with ResumableWriter(path, SETTINGS, resume=True) as writer:
@@ -112,7 +112,7 @@ def open_and_write(path: Path, overwrite: bool = False) -> None:
 
 
 @pytest.mark.parametrize("commits", [0, 1])
-def test_a_disk_that_is_full_at_once_leaves_nothing(
+def test_a_disk_that_is_full_from_the_start_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
     synced: list[int] = []
@@ -128,9 +128,7 @@ def test_a_disk_that_is_full_at_once_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_begins_anew_does_not_leave_the_journal_of_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_starts_over_removes_the_old_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_until(tmp_path / "out.jsonl", 7, monkeypatch, resume=False)
     monkeypatch.setattr("os.fsync", no_space)
     with pytest.raises(AwattError, match="or choose another place"):
@@ -138,7 +136,7 @@ def test_a_run_that_begins_anew_does_not_leave_the_journal_of_the_last(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_without_permission_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_permission_is_not_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -152,26 +150,26 @@ def test_a_broken_journal_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "out.jsonl"
     write_until(path, 7, monkeypatch, resume=False)
     (tmp_path / "out.jsonl.part.json").write_text(journal)
-    with pytest.raises(AwattError, match=r"out\.jsonl\.part\.json: this is broken.* begin anew with --overwrite"):
+    with pytest.raises(AwattError, match=r"out\.jsonl\.part\.json: this file is broken.* start over with --overwrite"):
         ResumableWriter(path, SETTINGS, resume=True)
     open_and_write(path, overwrite=True)
     assert sum(map(len, read_records(path))) == 50
 
 
-def test_a_part_that_lost_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_truncated_part_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, part = tmp_path / "out.jsonl", tmp_path / "out.jsonl.part"
     write_until(path, 7, monkeypatch, resume=False)
     part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(AwattError, match=r"has 100 bytes, but [0-9]+ were written: begin anew with --overwrite"):
+    with pytest.raises(AwattError, match=r"has 100 bytes, but [0-9]+ were written: start over with --overwrite"):
         ResumableWriter(path, SETTINGS, resume=True)
     assert part.stat().st_size == 100
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("out.parquet", "cannot be resumed"), ("no/out.jsonl", "no folder"), ("folder.jsonl", "not a plain file")],
+    [("out.parquet", "cannot be resumed"), ("no/out.jsonl", "no folder"), ("folder.jsonl", "not a regular file")],
 )
-def test_places_that_cannot_be(tmp_path: Path, name: str, message: str) -> None:
+def test_places_that_cannot_be_written(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(AwattError, match=message):
         ResumableWriter(tmp_path / name, SETTINGS)

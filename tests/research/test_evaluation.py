@@ -1,4 +1,4 @@
-"""Measures over episodes: as scikit-learn computes them, whatever the batch, and with another threshold."""
+"""Metrics over episodes: equal to scikit-learn's, independent of the batch size, and with other thresholds."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ WORDS = [f"word{number}" for number in range(20)]
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A val and a test split of four aspects, and word vectors."""
+    """A val and a test split with four aspects, and word vectors."""
     chance = np.random.default_rng(0)
     folder = tmp_path / "data"
     folder.mkdir()
@@ -59,7 +59,7 @@ def corpus(data: Path) -> Corpus:
     return load_corpus(data, "test")
 
 
-def test_the_measures_are_scikit_learns(data: Path) -> None:
+def test_the_metrics_equal_scikit_learns(data: Path) -> None:
     system = make(data, value=0.35)
     batches = list(score_episodes(system, corpus(data), SHAPE, 12, 5))
     found = measure_system(system, batches)
@@ -81,9 +81,7 @@ def test_the_measures_are_scikit_learns(data: Path) -> None:
 
 
 @pytest.mark.parametrize("sentences", [1, 30, 100])
-def test_episodes_are_scored_equally_whatever_the_batch(
-    data: Path, monkeypatch: pytest.MonkeyPatch, sentences: int
-) -> None:
+def test_scores_do_not_depend_on_the_batch_size(data: Path, monkeypatch: pytest.MonkeyPatch, sentences: int) -> None:
     system = make(data, "kernel-regression")
     (whole,) = score_episodes(system, corpus(data), SHAPE, 11, 5)
     monkeypatch.setattr("awatt.research.scoring._SENTENCES", sentences)
@@ -97,21 +95,21 @@ def test_episodes_are_scored_equally_whatever_the_batch(
         )
 
 
-def test_a_corpus_that_is_tokenised_already_is_scored_equally(data: Path) -> None:
+def test_a_tokenised_corpus_gives_the_same_scores(data: Path) -> None:
     system = make(data)
     tokenised = system.encoder.tokenize(corpus(data).sentences)
     (whole,), (again,) = (score_episodes(system, corpus(data), SHAPE, 3, 5, given) for given in (None, tokenised))
     assert torch.equal(whole.scores, again.scores)
 
 
-def test_evaluation_leaves_training_mode_and_needs_no_gradient(data: Path) -> None:
+def test_evaluation_switches_to_eval_mode_and_computes_no_gradients(data: Path) -> None:
     system = make(data).train()
     (scored,) = score_episodes(system, corpus(data), SHAPE, 2, 5)
     assert not system.training
     assert not scored.scores.requires_grad
 
 
-def test_episodes_with_sentences_of_no_aspect_are_scored(data: Path) -> None:
+def test_episodes_with_off_topic_queries_are_scored(data: Path) -> None:
     system = make(data, value=0.3)
     shape = EpisodeShape(3, 2, 2, none_rate=0.25)
     (scored,) = score_episodes(system, corpus(data), shape, 4, 5)
@@ -119,7 +117,7 @@ def test_episodes_with_sentences_of_no_aspect_are_scored(data: Path) -> None:
     assert not scored.targets[:, 6:].any()
     found = measure_system(system, [scored])
     assert 0 < found["macro_f1"] < 1
-    # By hand: the last two queries of each episode mention nothing.
+    # By hand: the last two queries of each episode are off-topic.
     best, selected = scored.probabilities.amax(-1), scored.probabilities >= 0.3
     wins = best[:, :6, None] > best[:, None, 6:]
     assert found["none_auroc"] == pytest.approx(wins.double().mean().item())
@@ -128,14 +126,14 @@ def test_episodes_with_sentences_of_no_aspect_are_scored(data: Path) -> None:
 
 
 @pytest.mark.parametrize("threshold", ["policy", "kernel-regression", "mean-std", "radius", "acceptance"])
-def test_none_is_told_by_what_the_threshold_decides_from(data: Path, threshold: str) -> None:
+def test_off_topic_queries_are_recognised_by_the_thresholds_evidence(data: Path, threshold: str) -> None:
     system = make(data, threshold)
     shape = EpisodeShape(3, 2, 2, none_rate=0.25)
     (scored,) = score_episodes(system, corpus(data), shape, 4, 5)
     if system.threshold.calibrated:
         system.threshold.calibrate([scored])
     evidence, selected = system.threshold.evidence(scored), system.threshold.select(scored)
-    # Wherever the threshold is one number, or part of the evidence, what is selected has more of it than what is not.
+    # If the threshold is one number, or part of the evidence, selected aspects have more evidence than the others.
     assert selected.sum() == 0 or evidence[selected].min() >= evidence.flatten().sort().values[-selected.sum()]
     best = evidence.amax(-1)
     wins = (best[:, :6, None] > best[:, None, 6:]).double() + (best[:, :6, None] == best[:, None, 6:]).double() / 2
@@ -160,7 +158,7 @@ def test_a_number_becomes_a_static_threshold(data: Path) -> None:
     assert torch.equal(system.threshold.select(scored), scored.probabilities >= 0.4)
 
 
-def test_static_is_the_default_of_the_number_of_aspects(data: Path) -> None:
+def test_static_is_the_default_for_the_number_of_aspects(data: Path) -> None:
     system = make(data, "policy")
     replace_threshold(system, "static", data, EpisodeShape(4, 2, 2), 5)
     assert isinstance(system.threshold, Static)
@@ -171,10 +169,10 @@ def test_static_is_the_default_of_the_number_of_aspects(data: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("kernel-regression", KernelRegression), ("mean-std", MeanStd), ("radius", Radius)]
 )
-def test_a_calibrated_kind_looks_at_validation(
+def test_a_calibrated_threshold_uses_the_val_split(
     data: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Any]
 ) -> None:
-    monkeypatch.setattr("awatt.research.scoring._CALIBRATION", 40)
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION_EPISODES", 40)
     system = make(data)
     replace_threshold(system, name, data, SHAPE, 5)
     threshold = kind(kind.config_type(), 3, 6)
@@ -188,7 +186,7 @@ def test_a_calibrated_kind_looks_at_validation(
     assert any(not torch.equal(found[key], before[key]) for key in before)
 
 
-def test_a_trained_kind_stays_where_it_is_and_cannot_be_put_elsewhere(data: Path) -> None:
+def test_a_trained_threshold_is_kept_and_cannot_be_given_to_another_run(data: Path) -> None:
     system = make(data, "policy")
     own = system.threshold
     replace_threshold(system, "policy", data, SHAPE, 5)
@@ -198,8 +196,8 @@ def test_a_trained_kind_stays_where_it_is_and_cannot_be_put_elsewhere(data: Path
         replace_threshold(make(data), "policy", data, SHAPE, 5)
 
 
-def test_acceptance_is_calibrated_again_for_these_episodes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.research.scoring._CALIBRATION", 40)
+def test_acceptance_is_recalibrated_for_these_episodes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION_EPISODES", 40)
     system = make(data, "acceptance")
     own, seen = system.threshold, []
     monkeypatch.setattr(type(own), "calibrate", lambda self, validation: seen.extend(validation))
@@ -220,7 +218,7 @@ def test_acceptance_is_calibrated_again_for_these_episodes(data: Path, monkeypat
         ("nan", "the static threshold is nan, needs a number from 0 to 1."),
     ],
 )
-def test_a_threshold_that_cannot_be_had_is_refused(data: Path, wanted: str, message: str) -> None:
+def test_an_unknown_threshold_is_an_error(data: Path, wanted: str, message: str) -> None:
     system = make(data)
     own = system.threshold
     with pytest.raises(AwattError) as caught:

@@ -1,4 +1,4 @@
-"""A run's folder: it begins once, goes on only as it was asked for, and its checkpoint loses nothing."""
+"""A run's folder: it starts once, resumes only with the same settings, and its checkpoint loses nothing."""
 
 import json
 from pathlib import Path
@@ -23,32 +23,34 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "below" / "run")
 
 
-def test_a_run_begins_with_what_was_asked_for(folder: RunFolder) -> None:
+def test_a_new_run_saves_its_settings(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     assert json.loads(folder.description.read_text("utf-8")) == {**ASKED, "awatt": awatt.__version__}
     assert folder.read_description()["seed"] == 5
     assert [path.name for path in folder.path.iterdir()] == ["run.json"]
 
 
-def test_an_existing_run_is_not_written_over(folder: RunFolder) -> None:
+def test_an_existing_run_is_not_overwritten(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
-    with pytest.raises(AwattError, match=r"already holds a run\. Add --resume to go on, or name another --out"):
+    with pytest.raises(AwattError, match=r"already holds a run\. Add --resume to continue it, or choose another --out"):
         folder.open(ASKED, resume=False)
 
 
-def test_resume_without_a_run_begins_one(folder: RunFolder) -> None:
+def test_resume_without_a_run_starts_one(folder: RunFolder) -> None:
     folder.open(ASKED, resume=True)
     assert folder.description.exists()
 
 
-def test_resume_goes_on_with_the_same_settings_only(folder: RunFolder) -> None:
+def test_resume_requires_the_same_settings(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     folder.open(ASKED, resume=True)
-    with pytest.raises(AwattError, match=r"other settings \(episode, seed differ\)\. Resume with the same ones"):
+    with pytest.raises(
+        AwattError, match=r"other settings \(different: episode, seed\)\. Resume with the same settings"
+    ):
         folder.open({**ASKED, "seed": 6, "episode": {"n_way": 10}}, resume=True)
 
 
-def test_resume_is_refused_although_the_settings_are_the_same_when_one_is_a_tuple(folder: RunFolder) -> None:
+def test_resume_was_refused_for_equal_settings_that_contain_a_tuple(folder: RunFolder) -> None:
     asked = {**ASKED, "settings": {"threshold": {"bandwidths": (0.1, 0.3)}}}
     folder.open(asked, resume=False)
     folder.open(asked, resume=True)
@@ -57,20 +59,22 @@ def test_resume_is_refused_although_the_settings_are_the_same_when_one_is_a_tupl
 def test_resume_is_refused_with_another_version(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.open(ASKED, resume=False)
     monkeypatch.setattr("awatt.research.runs.__version__", "0.0.0")
-    with pytest.raises(AwattError, match=r"other settings \(awatt differ\)"):
+    with pytest.raises(AwattError, match=r"other settings \(different: awatt\)"):
         folder.open(ASKED, resume=True)
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_folder_with_a_foreign_model_counts_as_a_finished_run(folder: RunFolder, resume: bool) -> None:
+def test_a_folder_with_another_model_counted_as_a_finished_run(folder: RunFolder, resume: bool) -> None:
     folder.path.mkdir(parents=True)
     (folder.path / "config.json").write_text("{}")
-    with pytest.raises(AwattError, match=r"already holds a model that is no run of awatt train\. Name another --out"):
+    with pytest.raises(
+        AwattError, match=r"already holds a model that is not a run of awatt train\. Choose another --out"
+    ):
         folder.open(ASKED, resume)
     assert not folder.description.exists()
 
 
-def test_a_killed_write_leaves_its_temporary_file_behind(folder: RunFolder) -> None:
+def test_a_killed_write_left_its_temporary_file_behind(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     (folder.path / ".checkpoint.safetensors.123.part").write_bytes(b"half")
     folder.open(ASKED, resume=True)
@@ -79,9 +83,9 @@ def test_a_killed_write_leaves_its_temporary_file_behind(folder: RunFolder) -> N
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("[1, 2]", "is not a run's description"), ("{}", "is not a run's description"), ("{nonsense", "not JSON")],
+    [("[1, 2]", "does not describe a run"), ("{}", "does not describe a run"), ("{nonsense", "not JSON")],
 )
-def test_a_damaged_description_is_refused(folder: RunFolder, content: str, message: str) -> None:
+def test_a_damaged_description_is_an_error(folder: RunFolder, content: str, message: str) -> None:
     folder.open(ASKED, resume=False)
     folder.description.write_text(content)
     with pytest.raises(DataError, match=message) as caught:
@@ -92,15 +96,15 @@ def test_a_damaged_description_is_refused(folder: RunFolder, content: str, messa
 # ---- the log
 
 
-def test_the_log_has_a_line_an_epoch_and_forgets_what_is_done_again(folder: RunFolder) -> None:
+def test_the_log_has_one_line_per_epoch_and_is_truncated_on_resume(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
-    folder.forget_after(0)
+    folder.truncate_log(0)
     assert not folder.log.exists()
     for epoch in range(1, 5):
         folder.append({"epoch": epoch})
     with folder.log.open("a") as lines:
         lines.write('{"epoch": 5, "lo')  # killed while writing
-    folder.forget_after(3)
+    folder.truncate_log(3)
     folder.append({"epoch": 4})
     assert [json.loads(line)["epoch"] for line in folder.log.read_text().splitlines()] == [1, 2, 3, 4]
 
@@ -108,7 +112,7 @@ def test_the_log_has_a_line_an_epoch_and_forgets_what_is_done_again(folder: RunF
 # ---- the checkpoint
 
 
-def test_a_checkpoint_comes_back_as_it_was(folder: RunFolder) -> None:
+def test_a_checkpoint_is_restored_unchanged(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     assert folder.load_checkpoint() is None
     tensors = {"a": torch.randn(3, 2), "b": torch.tensor(7), "c": torch.arange(4, dtype=torch.float64)}
@@ -124,25 +128,25 @@ def test_a_checkpoint_comes_back_as_it_was(folder: RunFolder) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "no progress"])
-def test_a_broken_checkpoint_is_refused_with_what_to_do(folder: RunFolder, damage: str) -> None:
+def test_a_broken_checkpoint_is_an_error_with_advice(folder: RunFolder, damage: str) -> None:
     folder.open(ASKED, resume=False)
     folder.save_checkpoint({"a": torch.zeros(100)}, {"epoch": 1})
     whole, no_progress = folder.checkpoint.read_bytes(), safetensors.torch.save({"a": torch.zeros(1)})
     broken = {"cut": whole[:-7], "garbage": b"\x80\x04pickle" * 20, "empty": b"", "no progress": no_progress}
     folder.checkpoint.write_bytes(broken[damage])
-    with pytest.raises(DataError, match=r"cannot be read \(.*\)\. Delete the folder to start the run anew") as caught:
+    with pytest.raises(DataError, match=r"cannot be read \(.*\)\. Delete the folder to start the run again") as caught:
         folder.load_checkpoint()
     assert str(folder.checkpoint) in str(caught.value)
 
 
 @pytest.mark.parametrize("has_model", [False, True])
-def test_a_run_that_stops_early_says_what_is_kept(folder: RunFolder, has_model: bool) -> None:
+def test_a_run_that_stops_early_describes_what_is_saved(folder: RunFolder, has_model: bool) -> None:
     folder.open(ASKED, resume=False)
     if has_model:
         (folder.path / "config.json").write_text("{}")
     assert folder.has_model() == has_model
     kept = f"The best epoch so far is in {folder.path}." if has_model else "No epoch was finished yet."
-    assert folder.say_what_is_kept() == kept
+    assert folder.describe_kept() == kept
 
 
 # ---- the optimisers
@@ -167,7 +171,7 @@ def step(module: Any, optimizers: dict[str, torch.optim.Optimizer], numbers: ran
             optimizer.step()
 
 
-def test_restored_optimisers_go_on_as_if_nothing_had_happened(folder: RunFolder) -> None:
+def test_restored_optimisers_continue_exactly(folder: RunFolder) -> None:
     folder.open(ASKED, resume=False)
     module, optimizers = network(0)
     step(module, optimizers, range(7))
@@ -191,7 +195,7 @@ def test_restored_optimisers_go_on_as_if_nothing_had_happened(folder: RunFolder)
         assert torch.equal(other.state_dict()[name], value), name
 
 
-def test_an_optimiser_that_has_not_begun_is_restored_too() -> None:
+def test_an_optimiser_without_state_is_restored_too() -> None:
     module, optimizers = network(0)
     other, fresh = network(0)
     for name, optimizer in fresh.items():

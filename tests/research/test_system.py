@@ -1,4 +1,4 @@
-"""Encoder, model and threshold put together: equal scores after saving and loading, and every damage refused."""
+"""Encoder, model and threshold together: equal scores after saving and loading; every kind of damage is an error."""
 
 import hashlib
 import json
@@ -85,7 +85,7 @@ def saved(vectors: Path, tmp_path: Path) -> Path:
 # ---- scores
 
 
-def test_what_was_scored_has_its_shapes_and_its_truth(vectors: Path) -> None:
+def test_scored_episodes_have_the_right_shapes_and_targets(vectors: Path) -> None:
     scored = score(make(vectors, threshold="kernel-regression"), count=3)
     shapes = {name: tuple(getattr(scored, name).shape) for name in FIELDS if name != "support_scores"}
     assert shapes == {
@@ -102,7 +102,7 @@ def test_what_was_scored_has_its_shapes_and_its_truth(vectors: Path) -> None:
         examples = episode.support[number].reshape(-1)
         mentioned = CORPUS.mentions[examples][:, episode.aspects[number]]
         np.testing.assert_array_equal(scored.support_targets[number].numpy(), mentioned)
-        assert mentioned.reshape(3, 2, 3)[np.arange(3), :, np.arange(3)].all()  # each stands for its own aspect
+        assert mentioned.reshape(3, 2, 3)[np.arange(3), :, np.arange(3)].all()  # each example mentions its own aspect
     np.testing.assert_array_equal(scored.targets.numpy(), episode.targets)
     torch.testing.assert_close(scored.probabilities.sum(-1), torch.ones(3, 6))
     assert scored.differences is not None
@@ -114,7 +114,7 @@ def test_a_method_without_distances_has_no_differences(vectors: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["proto-awatt", "matching"])
-def test_the_training_step_scores_as_evaluation_does(vectors: Path, method: str) -> None:
+def test_the_training_step_gives_the_same_scores_as_evaluation(vectors: Path, method: str) -> None:
     system = make(vectors, method)
     sentences = system.encoder.tokenize(CORPUS.sentences)
     episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 4)
@@ -124,11 +124,11 @@ def test_the_training_step_scores_as_evaluation_does(vectors: Path, method: str)
         if getattr(cached, name) is not None:
             torch.testing.assert_close(getattr(fresh, name), getattr(cached, name), rtol=1e-5, atol=1e-6)
     assert fresh.scores.requires_grad
-    assert fresh.query is None  # no threshold looks at it in training
+    assert fresh.query is None  # no threshold uses it in training
     assert fresh.support is None
 
 
-def test_the_sentences_vectors_are_the_means_of_their_words(vectors: Path) -> None:
+def test_sentence_vectors_are_the_means_of_their_words(vectors: Path) -> None:
     system = make(vectors, threshold="kernel-regression")
     scored = score(system, count=3)
     episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 3)
@@ -140,8 +140,8 @@ def test_the_sentences_vectors_are_the_means_of_their_words(vectors: Path) -> No
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_examples_are_scored_as_if_they_were_queries(vectors: Path, method: str) -> None:
-    assert score(make(vectors, method)).support_scores is None  # nobody looks at them
+def test_examples_are_scored_like_queries(vectors: Path, method: str) -> None:
+    assert score(make(vectors, method)).support_scores is None  # static does not use them
     system = make(vectors, method, "acceptance")
     sentences = system.encoder.tokenize(CORPUS.sentences)
     episode = EpisodeSampler(CORPUS, EpisodeShape(3, 2, 2), 5).batch(0, 3)
@@ -159,9 +159,7 @@ def test_examples_are_scored_as_if_they_were_queries(vectors: Path, method: str)
 
 @pytest.mark.parametrize("method", MODELS)
 @pytest.mark.parametrize("shape", [(1, 1, 2, 0.5), (1, 4, 2, 0.0), (3, 2, 1, 0.3), (4, 3, 1, 0.0)], ids=str)
-def test_every_method_is_accepted_at_every_shape(
-    vectors: Path, method: str, shape: tuple[int, int, int, float]
-) -> None:
+def test_every_method_works_with_every_shape(vectors: Path, method: str, shape: tuple[int, int, int, float]) -> None:
     system = make(vectors, method, "acceptance")
     (scored,) = score_episodes(system, CORPUS, EpisodeShape(*shape), 3, 5)
     evidence = system.threshold.evidence(scored)
@@ -172,7 +170,7 @@ def test_every_method_is_accepted_at_every_shape(
     assert system.threshold.select(scored).dtype == torch.bool
 
 
-def test_many_sentences_are_encoded_in_parts(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_sentences_are_encoded_in_chunks(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = make(vectors)
     sentences = system.encoder.tokenize(CORPUS.sentences)
     whole = system.encode(sentences)
@@ -230,7 +228,7 @@ def test_settings_go_to_a_mapping_and_back(vectors: Path) -> None:
 
 
 def rewrite(**changes: Any) -> Callable[[Path], None]:
-    """Change entries of config.json; None leaves one out."""
+    """Change entries of config.json; None removes one."""
 
     def damage(folder: Path) -> None:
         content = json.loads((folder / "config.json").read_bytes()) | changes
@@ -241,7 +239,7 @@ def rewrite(**changes: Any) -> Callable[[Path], None]:
 
 
 def reweigh(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
-    """Change the weights, with a right sha256."""
+    """Change the weights and correct their sha256."""
 
     def damage(folder: Path) -> None:
         path = folder / "model.safetensors"
@@ -254,7 +252,7 @@ def reweigh(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
 
 
 def seal(folder: Path) -> None:
-    """Right digests, whatever the files hold."""
+    """Correct the digests to match the files."""
     names = json.loads((folder / "config.json").read_bytes())["sha256"]
     rewrite(sha256={name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names})(folder)
 
@@ -286,14 +284,14 @@ def cut(folder: Path) -> None:
         (without("config.json"), "config.json", "does not exist. A model is a folder with"),
         (without("model.safetensors"), "model.safetensors", "is missing or cannot be read"),
         (without("tokenizer.json"), "tokenizer.json", "is missing or cannot be read"),
-        (content_of("config.json", b"{nonsense"), "config.json", "is not JSON"),
-        (content_of("config.json", b"\xff\xfe"), "config.json", "is not JSON"),
+        (content_of("config.json", b"{nonsense"), "config.json", "is not valid JSON"),
+        (content_of("config.json", b"\xff\xfe"), "config.json", "is not valid JSON"),
         (content_of("config.json", b"[]"), "config.json", "is not a JSON object"),
-        (rewrite(method=None), "config.json", "lacks 'method', so it does not describe a run of"),
+        (rewrite(method=None), "config.json", "has no 'method', so it does not describe a run of"),
         (rewrite(n_way=True), "config.json", "has 'True' for 'n_way'"),
-        (rewrite(kind="zip"), "config.json", "has kind 'zip', needs one of: run, aspect-model, detector"),
-        (rewrite(format=3), "config.json", "has format 3, this version of awatt"),
-        (rewrite(format="1"), "config.json", "has format '1', this version of awatt"),
+        (rewrite(kind="zip"), "config.json", "has kind 'zip', but needs one of: run, aspect-model, detector"),
+        (rewrite(format=3), "config.json", "has format 3, but this version of awatt"),
+        (rewrite(format="1"), "config.json", "has format '1', but this version of awatt"),
         (rewrite(method="proto-nope"), "config.json", "there is no method 'proto-nope'. Choose one of: matching,"),
         (rewrite(encoder="nope"), "config.json", "there is no encoder 'nope'. Choose one of: glove-cnn,"),
         (rewrite(threshold="nope"), "config.json", "there is no threshold 'nope'. Choose one of: static,"),
@@ -306,34 +304,34 @@ def cut(folder: Path) -> None:
         (
             rewrite(sha256={"model.safetensors": "0" * 64}),
             "model.safetensors",
-            "is not the file that config.json names (sha256 differs)",
+            "does not match its sha256 in config.json.",
         ),
         (rewrite(sha256="0" * 64), "config.json", "has no valid 'sha256'"),
-        (rewrite(sha256={}), "config.json", "names no sha256 for model.safetensors"),
+        (rewrite(sha256={}), "config.json", "has no sha256 for model.safetensors"),
         (rewrite(sha256={"model.safetensors": "0" * 64, "../x": "0" * 64}), "config.json", "has no valid 'sha256'"),
-        (cut, "model.safetensors", "is not the file that config.json names (sha256 differs)"),
+        (cut, "model.safetensors", "does not match its sha256 in config.json."),
         (reweigh(lambda state: b"\x80\x04pickle"), "model.safetensors", "is not a safetensors file"),
         (reweigh(lambda state: b""), "model.safetensors", "is not a safetensors file"),
         (
             reweigh(lambda state: state.update({"model.bias": torch.zeros(9)})),
             "model.safetensors",
-            "has (9,) for 'model.bias', its config.json needs (6,).",
+            "has (9,) for 'model.bias', but its config.json needs (6,).",
         ),
         (
             reweigh(lambda state: state.pop("model.bias")),
             "model.safetensors",
-            "has no such tensor for 'model.bias', its config.json needs (6,).",
+            "has no such tensor for 'model.bias', but its config.json needs (6,).",
         ),
         (
             reweigh(lambda state: state.update(more=torch.zeros(2))),
             "model.safetensors",
-            "has (2,) for 'more', its config.json needs no such tensor.",
+            "has (2,) for 'more', but its config.json needs no such tensor.",
         ),
         (content_of("tokenizer.json", b"{}"), "tokenizer.json", "is not a tokenizer"),
         (content_of("tokenizer.json", b"\xff"), "tokenizer.json", "is not a tokenizer"),
     ],
 )
-def test_a_damaged_model_is_refused_with_its_place_and_reason(
+def test_a_damaged_model_is_an_error_with_its_place_and_reason(
     saved: Path, damage: Callable[[Path], None], file: str, words: str
 ) -> None:
     System.load(saved)
@@ -346,7 +344,7 @@ def test_a_damaged_model_is_refused_with_its_place_and_reason(
     assert "\n" not in message
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match=r"nowhere/config\.json does not exist"):
         System.load(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
@@ -354,9 +352,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         System.load(tmp_path / "file")
 
 
-def test_other_settings_than_the_weights_have_are_refused(saved: Path) -> None:
+def test_settings_that_do_not_fit_the_weights_are_an_error(saved: Path) -> None:
     settings = json.loads((saved / "config.json").read_bytes())["settings"]
     settings["model"]["e_m"] = 7
     rewrite(settings=settings)(saved)
-    with pytest.raises(DataError, match=r"has \(6, 10\) for 'model\.weight', its config\.json needs \(6, 7\)"):
+    with pytest.raises(DataError, match=r"has \(6, 10\) for 'model\.weight', but its config\.json needs \(6, 7\)"):
         System.load(saved)

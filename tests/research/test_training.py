@@ -1,4 +1,4 @@
-"""Training: it learns, stops and keeps the best; killed anywhere and resumed, it ends with the very same bytes."""
+"""Training learns, stops early and keeps the best epoch; killed anywhere and resumed, it ends with the same bytes."""
 
 import json
 import math
@@ -18,7 +18,7 @@ import torch
 
 import awatt
 from awatt.data.corpus import load_corpus
-from awatt.data.sampler import EpisodeSampler, EpisodeShape, servable
+from awatt.data.sampler import EpisodeSampler, EpisodeShape, feasible_shapes
 from awatt.errors import AwattError
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.research.scoring import measure_system, replace_threshold, score_episodes
@@ -61,7 +61,7 @@ def log_of(run: Path) -> list[dict[str, Any]]:
 
 
 def outcome(run: Path) -> dict[str, Any]:
-    """Everything that a run leaves, but for the time it took."""
+    """Everything that a run leaves, except timings."""
     found: dict[str, Any] = {path.name: path.read_bytes() for path in run.iterdir()}
     found["log.jsonl"] = [
         {name: value for name, value in entry.items() if not name.endswith("seconds")} for entry in log_of(run)
@@ -71,7 +71,7 @@ def outcome(run: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def reference(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
-    """What an uninterrupted run leaves, once for each threshold."""
+    """The outcome of an uninterrupted run, computed once per threshold."""
     known: dict[str, dict[str, Any]] = {}
 
     def get(threshold: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def reference(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 
 class Killed(BaseException):
-    """As a kill: no ``except Exception`` holds it back."""
+    """Acts like a kill: ``except Exception`` does not catch it."""
 
 
 # ---- what a run does and leaves
@@ -101,7 +101,7 @@ def test_it_learns(data: Path, tmp_path: Path) -> None:
         measure_system(system, score_episodes(system, load_corpus(data, "test"), SHAPE, 100, 7))
         for system in (fresh, trained)
     )
-    # Of aspects that were never seen.
+    # On aspects that were not in training.
     assert before["auc"] < 0.8
     assert after["auc"] > 0.9
     assert after["argmax_f1"] > before["argmax_f1"] + 0.15
@@ -142,7 +142,7 @@ def test_a_run_leaves_its_model_its_log_and_its_settings(data: Path, tmp_path: P
         assert words in card
 
 
-def test_the_steps_of_an_epoch_are_told(data: Path, tmp_path: Path) -> None:
+def test_every_step_of_an_epoch_is_reported(data: Path, tmp_path: Path) -> None:
     steps: list[Any] = []
     train(configure(data), data, tmp_path / "run", device="cpu", on_step=steps.append)
     # Six episodes in steps of four: the last step has two.
@@ -151,7 +151,7 @@ def test_the_steps_of_an_epoch_are_told(data: Path, tmp_path: Path) -> None:
     assert first["loss"] == pytest.approx((steps[0].loss * 4 + steps[1].loss * 2) / 6)
 
 
-def test_every_epoch_of_every_stage_has_episodes_of_its_own(
+def test_every_epoch_of_every_stage_has_its_own_episodes(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[tuple[int, int]] = []
@@ -164,7 +164,7 @@ def test_every_epoch_of_every_stage_has_episodes_of_its_own(
 
     monkeypatch.setattr(EpisodeSampler, "batch", watch)
     train(configure(data, "policy"), data, tmp_path / "run", device="cpu")
-    assert drawn[1:] == [(0, 6), (6, 6), (12, 6), (18, 6)]  # after one to try out
+    assert drawn[1:] == [(0, 6), (6, 6), (12, 6), (18, 6)]  # after one for the feasibility check
 
 
 @pytest.mark.parametrize("method", ["matching", "prototypical"])
@@ -179,7 +179,7 @@ def test_other_methods_and_thresholds_train(data: Path, tmp_path: Path, method: 
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
-    """Let validation find these numbers, one an epoch."""
+    """Make validation return these numbers, one per epoch."""
 
     def script(numbers: list[float]) -> None:
         values: Iterator[float] = iter(numbers)
@@ -208,7 +208,7 @@ def weights_after_each_epoch(config: RunConfig, data: Path, run: Path) -> list[b
 def test_it_stops_after_patience_and_keeps_the_best_epoch(
     data: Path, tmp_path: Path, scripted: Callable[[list[float]], None]
 ) -> None:
-    scripted([0.5, 0.7, 0.6, 0.7, 0.65, 0.9])  # an equal number is no better one
+    scripted([0.5, 0.7, 0.6, 0.7, 0.65, 0.9])  # an equal number is not better
     config = configure(data, schedule=replace(SHORT, patience=3, max_epochs=50))
     saved = weights_after_each_epoch(config, data, tmp_path / "run")
     assert [entry["best"] for entry in log_of(tmp_path / "run")] == [True, True, False, False, False]
@@ -234,10 +234,10 @@ def distance(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> f
     return max(float((left[name] - right[name]).abs().max()) for name in left)
 
 
-def test_stage_two_begins_with_the_best_epoch_and_learns_at_its_own_rate(
+def test_stage_two_starts_from_the_best_epoch_with_its_own_learning_rate(
     data: Path, tmp_path: Path, scripted: Callable[[list[float]], None]
 ) -> None:
-    # Stage one is best in its first epoch; the numbers of stage two are compared among themselves only.
+    # Stage one is best in its first epoch; the numbers of stage two are compared only with each other.
     scripted([0.9, 0.1, 0.1, 0.5, 0.6, 0.1, 0.1])
     schedule = replace(SHORT, max_epochs=50, joint_learning_rate=1e-9)
     saved = weights_after_each_epoch(configure(data, "policy", schedule), data, tmp_path / "run")
@@ -250,7 +250,7 @@ def test_stage_two_begins_with_the_best_epoch_and_learns_at_its_own_rate(
         assert 0 < moved < 1e-6, part
 
 
-def test_word_tables_learn_at_a_rate_of_their_own(data: Path, tmp_path: Path) -> None:
+def test_word_embeddings_have_their_own_learning_rate(data: Path, tmp_path: Path) -> None:
     schedule = replace(SHORT, episodes_an_epoch=4, max_epochs=1, learning_rate=1e-2, table_rate=0.25)
     config = configure(data, schedule=schedule)
     torch.manual_seed(config.seed)
@@ -266,7 +266,7 @@ def texts_of(data: Path) -> list[str]:
     return [text for split in ("train", "val", "test") for text in load_corpus(data, split).sentences]
 
 
-def test_stage_one_leaves_the_policy_alone_and_stage_two_moves_both(data: Path, tmp_path: Path) -> None:
+def test_stage_one_does_not_train_the_policy_and_stage_two_trains_both(data: Path, tmp_path: Path) -> None:
     config = configure(data, "policy")
     torch.manual_seed(config.seed)
     fresh = System.create(config.system, texts_of(data)).state_dict()
@@ -277,7 +277,7 @@ def test_stage_one_leaves_the_policy_alone_and_stage_two_moves_both(data: Path, 
         assert distance(state_of(saved[1], part), state_of(saved[2], part)) > 1e-3
 
 
-def test_acceptance_learns_alone_and_at_the_full_rate(data: Path, tmp_path: Path) -> None:
+def test_acceptance_is_trained_alone_at_the_full_learning_rate(data: Path, tmp_path: Path) -> None:
     saved = weights_after_each_epoch(configure(data, "acceptance"), data, tmp_path / "run")
     for part in ("encoder.", "model."):
         assert distance(state_of(saved[1], part), state_of(saved[2], part)) == 0
@@ -286,7 +286,7 @@ def test_acceptance_learns_alone_and_at_the_full_rate(data: Path, tmp_path: Path
     assert moved > SHORT.learning_rate
 
 
-def test_acceptance_meets_episodes_of_all_shapes_in_turn(
+def test_acceptance_is_trained_on_all_episode_shapes_in_turn(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[tuple[EpisodeShape, int, int]] = []
@@ -302,16 +302,17 @@ def test_acceptance_meets_episodes_of_all_shapes_in_turn(
     train(config, data, tmp_path / "run", device="cpu")
     corpus = load_corpus(data, "train")
     wanted = System.create(config.system, []).threshold.shapes(SHAPE)
-    shapes = [SHAPE, *(shape for shape in servable(corpus, wanted) if shape != SHAPE)]
+    shapes = [SHAPE, *(shape for shape in feasible_shapes(corpus, wanted) if shape != SHAPE)]
     assert {shape.n_way for shape in shapes} >= {1, 2, 3, 5}
     assert max(shape.n_way for shape in wanted) > len(corpus.aspects)  # some are left out
     assert {shape.none_rate for shape in shapes} == {0.0, 0.3, 0.5}
-    # After two to try out: two epochs of the run's own shape, then two steps an epoch, each with the next shape.
+    # After two for the feasibility check: two epochs of the run's own shape, then two steps per epoch, with the next
+    # shape each.
     assert [entry[1:] for entry in drawn[2:]] == [(0, 6), (6, 6), (12, 4), (16, 2), (18, 4), (22, 2)]
     assert [entry[0] for entry in drawn[2:]] == [SHAPE, SHAPE, *(shapes[step % len(shapes)] for step in (4, 5, 6, 7))]
 
 
-def test_acceptance_does_better_than_static_where_sentences_have_no_aspect(data: Path, tmp_path: Path) -> None:
+def test_acceptance_is_better_than_static_on_off_topic_sentences(data: Path, tmp_path: Path) -> None:
     schedule = replace(SHORT, episodes_an_epoch=200, validation_episodes=60, max_epochs=4)
     trained = train(configure(data, "acceptance", schedule), data, tmp_path / "run", device="cpu")
     shape = replace(SHAPE, none_rate=0.5)
@@ -330,10 +331,10 @@ def test_acceptance_does_better_than_static_where_sentences_have_no_aspect(data:
 
 
 @pytest.mark.parametrize("threshold", ["static", "policy", "acceptance"])
-def test_the_same_seed_gives_the_same_run_and_another_one_another(
+def test_the_same_seed_gives_the_same_run_and_another_seed_a_different_one(
     data: Path, tmp_path: Path, reference: Callable[[str], dict[str, Any]], threshold: str
 ) -> None:
-    torch.manual_seed(12345)  # what went on before does not matter
+    torch.manual_seed(12345)  # earlier random state does not matter
     np.random.seed(1)  # noqa: NPY002
     train(configure(data, threshold), data, tmp_path / "same", device="cpu")
     assert outcome(tmp_path / "same") == reference(threshold)
@@ -363,7 +364,7 @@ def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
     threshold: str,
 ) -> None:
     config, expected = configure(data, threshold), reference(threshold)
-    left = 0  # so many writes, then the process is dead: nothing is written and nothing tidied any more
+    left = 0  # writes until the kill; afterwards nothing is written or cleaned up
 
     def mortal(really: Callable[..., Any]) -> Callable[..., Any]:
         def write(*arguments: Any) -> None:
@@ -396,7 +397,7 @@ def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
             assert outcome(run) == expected, f"killed at write {kill}"
         else:
             break
-    # run.json, the first checkpoint, then a line, a checkpoint and often a model of four files for each epoch.
+    # run.json, the first checkpoint, then per epoch a line, a checkpoint and often a model of four files.
     assert kill >= {"static": 11, "policy": 18, "acceptance": 18}[threshold]
 
 
@@ -422,7 +423,7 @@ def test_killed_within_an_epoch_and_resumed_it_ends_with_the_same_bytes(
         if (step.epoch, step.done) == (epoch, done):
             raise Killed
 
-    for resume in (False, True):  # twice at the same place
+    for resume in (False, True):  # killed twice at the same place
         with pytest.raises(Killed):
             train(config, data, run, resume, "cpu", on_step=die)
         assert (run / "checkpoint.safetensors").exists()
@@ -464,14 +465,14 @@ def test_a_finished_run_is_not_changed_by_resume(
     assert again.config == configure(data, threshold).system
 
 
-def test_another_setting_does_not_resume(data: Path, tmp_path: Path) -> None:
+def test_a_run_with_other_settings_is_not_resumed(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(configure(data), data, run, device="cpu")
     with pytest.raises(AwattError, match=r"already holds a run\. Add --resume"):
         train(configure(data), data, run, device="cpu")
-    with pytest.raises(AwattError, match=r"other settings \(seed differ\)"):
+    with pytest.raises(AwattError, match=r"other settings \(different: seed\)"):
         train(configure(data, seed=6), data, run, resume=True, device="cpu")
-    with pytest.raises(AwattError, match=r"other settings \(training differ\)"):
+    with pytest.raises(AwattError, match=r"other settings \(different: training\)"):
         train(configure(data, schedule=replace(SHORT, patience=9)), data, run, resume=True, device="cpu")
 
 
@@ -534,7 +535,7 @@ def test_ctrl_c_leaves_the_best_model_so_far(data: Path, tmp_path: Path, epoch: 
 
 @pytest.mark.parametrize(("bad_step", "kept"), [(0, "No epoch was finished yet."), (3, "The best epoch so far is in")])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_loss_that_is_no_number_stops_the_run(
+def test_a_loss_that_is_not_finite_stops_the_run(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad_step: int, kept: str, value: float
 ) -> None:
     import awatt.research.training as training
@@ -568,12 +569,12 @@ ONE_ASPECT = "".join(f'{{"text": "noise{number}", "aspects": ["a"]}}\n' for numb
     ("change", "val", "message"),
     [
         ({}, None, "has no val split"),
-        ({}, ONE_ASPECT, "the val split has 1 aspects, but 3-way needs 3"),
+        ({}, ONE_ASPECT, "the val split has 1 aspect, but 3-way needs 3"),
         ({}, '{"text": "x"}\n', "aspects"),
         ({"method": "matching", "threshold": "policy"}, "", "looks at distances, which this method does not have"),
     ],
 )
-def test_a_run_that_cannot_work_leaves_a_folder_that_bars_the_next_try(
+def test_an_infeasible_run_left_a_folder_that_blocked_the_next_attempt(
     data: Path, tmp_path: Path, change: dict[str, str], val: str | None, message: str
 ) -> None:
     folder = data if val == "" else faulty(data, tmp_path / "faulty", val)
@@ -582,13 +583,13 @@ def test_a_run_that_cannot_work_leaves_a_folder_that_bars_the_next_try(
     assert not (tmp_path / "run").exists()
 
 
-def test_one_aspect_cannot_be_trained(data: Path, tmp_path: Path) -> None:
+def test_training_with_one_aspect_is_an_error(data: Path, tmp_path: Path) -> None:
     config = replace(configure(data), shape=EpisodeShape(1, 2, 2))
     with pytest.raises(AwattError, match="n_way is 1, but training needs at least 2 aspects"):
         train(config, data, tmp_path / "run", device="cpu")
 
 
-def test_a_broken_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
+def test_a_broken_checkpoint_is_an_error(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
 
     def die(entry: dict[str, Any]) -> None:
@@ -615,18 +616,18 @@ def test_a_broken_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
         ("episodes_a_step", 0),
     ],
 )
-def test_a_schedule_that_makes_no_sense_is_refused(name: str, value: float) -> None:
+def test_an_invalid_schedule_is_an_error(name: str, value: float) -> None:
     with pytest.raises(AwattError, match=rf"training\.{name} is {value}, needs"):
         TrainingConfig(**{name: value})  # type: ignore[arg-type]
 
 
-def test_the_schedule_is_the_papers() -> None:
+def test_the_default_schedule_is_the_papers() -> None:
     schedule = TrainingConfig()
     assert (schedule.learning_rate, schedule.joint_learning_rate) == (1e-3, 1e-4)
     assert (schedule.episodes_an_epoch, schedule.validation_episodes, schedule.patience) == (800, 600, 3)
 
 
-def test_a_device_is_picked_or_refused() -> None:
+def test_a_device_is_picked_or_is_an_error() -> None:
     assert pick_device("cpu").type == "cpu"
     assert pick_device("auto").type in {"cpu", "cuda", "mps"}
     for name in ("nope", *([] if torch.cuda.is_available() else ["cuda"])):

@@ -1,4 +1,4 @@
-"""A real Ray on this machine, with two nodes: the rows of the local engine, whatever is lost on the way."""
+"""A real Ray with two nodes on this machine gives the rows of the local engine, even if a worker or node is lost."""
 
 from __future__ import annotations
 
@@ -81,37 +81,11 @@ def parts(out: Path) -> list[Path]:
     return sorted(out.glob("part-*"))
 
 
-def test_a_job_that_is_complete_is_done_again_only_if_it_may_be_overwritten(tmp_path: Path) -> None:
-    out = str(tmp_path / "found")
-    job = detection._Job(out, {"format": "csv"}, overwrite=False, resume=False)
-    job.begin(1000)
-    job.end(Summary())
-    with pytest.raises(detection.AlreadyCompleteError):
-        detection._Job(out, {"format": "csv"}, overwrite=False, resume=True)
-    assert detection._Job(out, {"format": "csv"}, overwrite=True, resume=True).begun == 0
-    assert not (tmp_path / "found" / "_awatt" / "summary.json").exists()
-
-
-def test_a_part_without_rows_has_its_columns(detector: AspectDetector, tmp_path: Path) -> None:
-    (tmp_path / "none.csv").write_text("id,text\n")
-    work = detection.Work(_Here(detector), str(tmp_path), "csv", BulkConfig(), 20)  # type: ignore[arg-type]
-    note = detection._detect("part-0", detection.Part(str(tmp_path / "none.csv")), work)
-    assert note["rows"] == 0
-    assert (tmp_path / "part-0.csv").read_text() == "text,id,aspects,score_food,score_staff,score_parking\n"
-
-
-class _Here:
-    """A detector that need not be shipped."""
-
-    def __init__(self, detector: AspectDetector) -> None:
-        self.load = lambda: detector
-
-
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_the_same_bytes_as_the_local_engine(
     cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(detection, "SMALLEST", 50_000)
+    monkeypatch.setattr(detection, "MIN_PART", 50_000)
     seen: list[int] = []
     source, config = str(folder / f"all.{suffix}"), BulkConfig(out_format="jsonl")
     summary = detect_files(detector, source, str(tmp_path / "out"), config, on_batch=lambda s: seen.append(s.rows))
@@ -122,7 +96,9 @@ def test_the_same_bytes_as_the_local_engine(
     assert seen == sorted(seen)
 
 
-def test_a_node_is_lost_in_the_middle(cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path) -> None:
+def test_no_row_is_lost_or_doubled_when_a_node_is_lost(
+    cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path
+) -> None:
     removed: list[int] = []
 
     def remove(summary: Summary) -> None:
@@ -141,12 +117,12 @@ def test_a_node_is_lost_in_the_middle(cluster: Any, detector: AspectDetector, fo
 
 
 def busy_workers(raylet: int) -> list[int]:
-    """The processes below a raylet that work on a batch."""
+    """The child processes of a raylet that are processing a part."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == raylet and (path / "cmdline").read_bytes().startswith(b"ray::MapBatches"):
+            if parent == raylet and (path / "cmdline").read_bytes().startswith(b"ray::detect_part"):
                 found.append(int(path.name))
         except (OSError, ValueError):
             continue
@@ -154,7 +130,9 @@ def busy_workers(raylet: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_a_worker_is_killed_in_the_middle(cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path) -> None:
+def test_no_row_is_lost_or_doubled_when_a_worker_is_killed(
+    cluster: Any, detector: AspectDetector, folder: Path, tmp_path: Path
+) -> None:
     raylets = [node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()]
     killed: list[int] = []
 
@@ -186,10 +164,10 @@ def test_a_job_that_was_killed_is_resumed(
     assert 0 < len(done) < FILES
     code, _, err = run(*command)
     assert code == 2
-    assert "holds a job already. Use --resume" in err
+    assert "already holds a job. Use --resume" in err
     code, _, err = run(*command, "--resume", "--threshold", 0.9)
     assert code == 2
-    assert "begun with another threshold or mode" in err
+    assert "started with another threshold or mode" in err
     code, _, err = run(*command, "--resume")
     assert code == 0
     assert err.startswith(f"{FILES * ROWS:,} sentences in ")
@@ -206,7 +184,7 @@ def test_every_format_in_and_out(cluster: Any, detector: AspectDetector, tmp_pat
         writer.write([{"id": number, "text": f'{text}, "x"\ny'} for number, text in enumerate(TEXTS * 20)])
     config = BulkConfig(words=True)
     detect_file(detector, str(source), str(local), config)
-    address = f"file://{out}" if suffix == "csv" else str(out)  # an address goes the way of an object store
+    address = f"file://{out}" if suffix == "csv" else str(out)
     detect_files(detector, str(source), address, config)
     (found,) = parts(out)
     assert found.suffixes == local.suffixes
@@ -217,7 +195,7 @@ def test_every_format_in_and_out(cluster: Any, detector: AspectDetector, tmp_pat
 def test_rows_that_cannot_be_read_are_listed_with_their_lines(
     cluster: Any, tmp_path: Path, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(detection, "SMALLEST", 200)
+    monkeypatch.setattr(detection, "MIN_PART", 200)
     lines = [json.dumps({"text": f"the pizza {number}"}) for number in range(100)]
     if suffix == "csv":
         lines = ["text", *(f'"the pizza, {number}"' for number in range(1, 100))]
@@ -235,7 +213,24 @@ def test_rows_that_cannot_be_read_are_listed_with_their_lines(
     assert "and 1 more rows that cannot be read" in ray.err
 
 
-def test_a_fault_of_a_whole_file_is_one_line(cluster: Any, tmp_path: Path, folder: Path, run: Run) -> None:
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_double_stars_in_an_address_found_the_files_of_one_level_only(
+    cluster: Any, tmp_path: Path, folder: Path, run: Run, scheme: str
+) -> None:
+    for name in ("a.csv", "one/b.csv", "one/two/c.csv"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(f"text,file\nthe pizza,{name}\n")
+    pattern, out = f"{scheme}{tmp_path}/in/**/*.csv", tmp_path / "out"
+    done = run("detect", pattern, "--examples", folder / "aspects.json", "--out", f"{scheme}{out}", "--engine", "ray")
+    assert (done.code, done.err.splitlines()[0].partition(" in ")[0]) == (0, "3 sentences")
+    assert [path.read_text().splitlines()[1].split(",")[1] for path in parts(out)] == [
+        "a.csv",
+        "one/b.csv",
+        "one/two/c.csv",
+    ]
+
+
+def test_an_error_of_a_whole_file_is_one_line(cluster: Any, tmp_path: Path, folder: Path, run: Run) -> None:
     (tmp_path / "in.csv").write_text("id,review\n1,good\n")
     arguments = ("detect", tmp_path / "in.csv", "--examples", folder / "aspects.json", "--engine", "ray")
     code, _, err = run(*arguments, "--out", tmp_path / "out")

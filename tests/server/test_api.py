@@ -257,7 +257,7 @@ def test_an_empty_project_responds(client: Any) -> None:
     assert client.get("/v1/project/export/results.csv").status_code == 200
     assert "Add an aspect" in client.post("/v1/detect", json={"texts": ["x"]}).json()["error"]
     assert "Add an aspect" in client.get("/v1/report").json()["error"]
-    client.post("/v1/aspects", json={"name": "food"})
+    client.post("/v1/aspects", json={"name": "7"})
     load(client, EVIL, format="txt")
     assert (
         np.frombuffer(client.get("/v1/project/scores").content, "<f4").tolist()

@@ -90,7 +90,7 @@ def train(data: Path, config: TrainDetectorConfig, on_task: Callable[[int], None
 
     ``on_task`` is told how many of the ``plain_tasks + tasks`` have been made, which takes most of the time.
     """
-    corpus = merge(data, "train")
+    corpus = load_merged(data, "train")
     rows = [
         (text, [corpus.aspects[column] for column in np.flatnonzero(row)])
         for text, row in zip(corpus.sentences, corpus.mentions, strict=True)
@@ -122,7 +122,7 @@ def train(data: Path, config: TrainDetectorConfig, on_task: Callable[[int], None
     return calibrate_plain(AspectModel(vectors.tokenizer, weights, fixed), data, config)
 
 
-def merge(folder: Path, split: str) -> Corpus:
+def load_merged(folder: Path, split: str) -> Corpus:
     """The split of all three datasets as one corpus."""
     rows: dict[str, set[str]] = {}
     for dataset in DATASETS:

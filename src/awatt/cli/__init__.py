@@ -1,6 +1,6 @@
 """The ``awatt`` command: parse, call, print. Data goes to stdout or ``--out``, everything else to stderr.
 
-Exit codes: 0 fine, 1 a fault of the machine (disk, memory), 2 usage or bad input, 3 some rows failed, 130 interrupted.
+Exit codes: 0 success, 1 system error (disk, memory), 2 usage error or bad input, 3 some rows failed, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
 app.command("train-detector")(train_detector.train_detector)
 app.command("bundle", hidden=True)(train_detector.bundle)
-app.command("reproduce", cls=reproduce.ListsCommand)(reproduce.reproduce)
+app.command("reproduce", cls=reproduce.ListOptionsCommand)(reproduce.reproduce)
 
-# typer carries click's exceptions within itself, or takes click's own in older versions: UsageError by either way.
+# Newer versions of typer bundle click's exceptions, older ones import them: this finds UsageError in both.
 _UsageError: Any = typer.BadParameter.__base__
 
 
@@ -59,17 +59,17 @@ def _root(
     """Find aspects in review sentences from a few examples of each."""
 
 
-def _say(message: str) -> None:
-    """One line on stderr, whatever a file's name or a cell's value brought into the message."""
+def _print_error(message: str) -> None:
+    """Print one line on stderr, even if a file name or a cell in the message contains line breaks."""
     typer.echo(f"awatt: {' '.join(message.splitlines())}", err=True)
 
 
-def _is_full(error: BaseException | None) -> bool:
+def _is_disk_error(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
-def _drop_output() -> None:
-    """What stdout still holds cannot be written: without this the interpreter would try, and complain, once more."""
+def _discard_output() -> None:
+    """Discard what stdout still buffers and cannot write, so that the interpreter does not retry and fail at exit."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         return
@@ -78,38 +78,38 @@ def _drop_output() -> None:
 
 
 def _open_missing_streams() -> None:
-    """A stream that is closed from the start gives nothing and keeps nothing."""
+    """Replace standard streams that were closed from the start with the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (it stays as long as we do)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (open until exit)
 
 
 def main() -> None:
-    """Run the command; a fault that a person can mend is one line, never a traceback."""
-    # numpy's products are small here: waking a second thread for each takes longer than they do.
+    """Run the command. Errors that the user can fix are one line, never a traceback."""
+    # numpy's matrix products are small here: starting a second thread costs more than it saves.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _open_missing_streams()
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()  # a full disk speaks here, not after the last line of the program
+        sys.stdout.flush()  # a full disk raises here, not at interpreter exit
     except _UsageError as error:
         error.show()
         code = error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except AwattError as error:
-        _say(str(error))
-        code = 1 if _is_full(error.__cause__) else 2
-        _drop_output()
-    except (BrokenPipeError, SystemExit) as end:  # the reader of stdout has seen enough; typer makes an exit of it
+        _print_error(str(error))
+        code = 1 if _is_disk_error(error.__cause__) else 2
+        _discard_output()
+    except (BrokenPipeError, SystemExit) as end:  # stdout's reader is gone; typer turns this into an exit
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
             raise
         code = 0
-        _drop_output()
+        _discard_output()
     except (OSError, MemoryError) as error:
-        _say(str(error) or "out of memory.")
+        _print_error(str(error) or "out of memory.")
         code = 1
-        _drop_output()
+        _discard_output()
     if code == 130:
-        _say("interrupted.")
+        _print_error("interrupted.")
     sys.exit(code if isinstance(code, int) else 0)

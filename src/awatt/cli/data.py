@@ -9,28 +9,33 @@ from typing import Annotated
 
 import typer
 
+from awatt.cli.drawing import plural
+
 app = typer.Typer(help="Build, describe and check datasets.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()
 def build(
-    yelp: Annotated[Path, typer.Argument(metavar="YELP_DIR", help="Folder of Yelp_aspect .txt files.")],
+    yelp: Annotated[Path, typer.Argument(metavar="YELP_DIR", help="Folder with the .txt files of Yelp_aspect.")],
     out: Annotated[Path, typer.Option(help="Folder to write the three datasets to.")],
     fewasp: Annotated[
-        Path | None, typer.Option(help="Folder of official FewAsp files; what it has is taken as it is.")
+        Path | None,
+        typer.Option(
+            help="Folder with official FewAsp files, which are used unchanged. [default: rebuild every split]"
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampling.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the rebuilt splits.")] = 5,
 ) -> None:
-    """Build FewAsp(single), FewAsp(multi) and FewAsp the way the paper describes.
+    """Build FewAsp(single), FewAsp(multi) and FewAsp as the paper describes.
 
-    A split that is missing among the official files is rebuilt from Yelp_aspect, without any sentence of a val or
-    test file. provenance.json in each dataset's folder says which splits are official and which are rebuilt.
+    A split with no official file is rebuilt from Yelp_aspect, without the sentences of the official val and test
+    files. provenance.json in each dataset's folder records which splits are official and which are rebuilt.
     """
     from awatt.data.yelp_aspect import build as build_datasets
     from awatt.errors import AwattError
 
     if out.exists() and not out.is_dir():
-        raise AwattError(f"{out}: this is a file, but a folder is needed. Name a folder.")
+        raise AwattError(f"{out}: this is a file, but a folder is needed. Choose a folder.")
     provenance = build_datasets(yelp, fewasp, out, seed)
     for dataset, splits in provenance.items():
         for split, entry in splits.items():
@@ -41,15 +46,15 @@ def build(
 
 @app.command()
 def stats(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset's folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    episodes: Annotated[int, typer.Option(min=1, help="How many episodes to sample a split.")] = 10_000,
-    n_way: Annotated[int, typer.Option(min=1, help="Aspects an episode.")] = 5,
-    n_shot: Annotated[int, typer.Option(min=1, help="Examples an aspect.")] = 5,
-    n_query: Annotated[int, typer.Option(min=1, help="Queries an aspect.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes.")] = 5,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Dataset folder, with train, val and test files.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to sample per split.")] = 10_000,
+    n_way: Annotated[int, typer.Option(min=1, help="Aspects per episode.")] = 5,
+    n_shot: Annotated[int, typer.Option(min=1, help="Examples per aspect.")] = 5,
+    n_query: Annotated[int, typer.Option(min=1, help="Queries per aspect.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the episodes.")] = 5,
 ) -> None:
-    """Classes, instances, lengths, multi-aspect sentences, and what sampled episodes look like."""
+    """Describe a dataset: aspects, instances, sentence lengths, multi-aspect sentences and sampled episodes."""
     from awatt.data.sampler import EpisodeShape
     from awatt.data.stats import dataset_stats
 
@@ -72,29 +77,31 @@ def stats(
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or text, also .gz.")],
-    text_column: Annotated[str, typer.Option(help="Column that holds the sentence.")] = "text",
-    aspects_column: Annotated[str, typer.Option(help="Column that holds the aspects.")] = "aspects",
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or plain text, optionally .gz.")
+    ],
+    text_column: Annotated[str, typer.Option(help="Column with the sentence.")] = "text",
+    aspects_column: Annotated[str, typer.Option(help="Column with the aspects.")] = "aspects",
 ) -> None:
-    """Read a whole file, list every row that cannot be read, and count the sentences of each aspect."""
+    """Read a whole file, list every row that cannot be read, and count the sentences per aspect."""
     from awatt.errors import DataError
     from awatt.records.reader import read_records
 
-    faults: list[DataError] = []
+    errors: list[DataError] = []
     aspects: Counter[str] = Counter()
     rows = empty = none = 0
-    for batch in read_records(file, text_column=text_column, aspects_column=aspects_column, on_error=faults.append):
+    for batch in read_records(file, text_column=text_column, aspects_column=aspects_column, on_error=errors.append):
         for record in batch:
             rows += 1
             empty += not record.text.strip()
             none += not record.aspects
             aspects.update(record.aspects)
-    for fault in faults:
-        typer.echo(f"awatt: {fault}", err=True)
+    for error in errors:
+        typer.echo(f"awatt: {error}", err=True)
     typer.echo(
-        f"{rows:,} rows read, {len(faults):,} with faults, {empty:,} with empty text, {none:,} without an aspect"
+        f"{plural(rows, 'row')} read, {len(errors):,} unreadable, {empty:,} with empty text, {none:,} without an aspect"
     )
     for aspect, count in aspects.most_common():
         typer.echo(f"{count:>8,}  {aspect}")
-    if faults:
+    if errors:
         raise typer.Exit(2)

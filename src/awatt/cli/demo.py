@@ -1,4 +1,4 @@
-"""``awatt demo``: the main job on the bundled sample."""
+"""``awatt demo``: the detector on the bundled sample."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-SHOWN = 4  # sentences of each domain that are printed
+SENTENCES_SHOWN = 4  # per domain
 
 
 def demo(
-    n_shot: Annotated[int, typer.Option(min=1, help="Examples an aspect.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Which sentences become the examples.")] = 5,
+    n_shot: Annotated[int, typer.Option(min=1, help="Examples per aspect.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed that chooses the example sentences.")] = 5,
 ) -> None:
-    """Learn from a few sentences of the bundled sample, detect in all others, and count how many are right."""
+    """Learn from a few sentences of the bundled sample, detect in the others, and count how many are right."""
     import numpy as np
 
-    from awatt.cli.drawing import count_chart
+    from awatt.cli.drawing import count_chart, plural
     from awatt.detector.sample import detect_sample
     from awatt.detector.thresholds import f1
 
@@ -26,8 +26,9 @@ def demo(
     seconds = time.perf_counter() - began
     for result in results:
         count = len(result.detections)
-        typer.echo(f"{result.domain}: {len(result.aspects)} aspects, {n_shot} examples each, {count} other sentences")
-        for detection, truth in list(zip(result.detections, result.truth, strict=True))[:SHOWN]:
+        parts = f"{plural(len(result.aspects), 'aspect')}, {plural(n_shot, 'example')} each"
+        typer.echo(f"{result.domain}: {parts}, {plural(count, 'other sentence')}")
+        for detection, truth in list(zip(result.detections, result.truth, strict=True))[:SENTENCES_SHOWN]:
             wanted = [aspect for aspect, mentioned in zip(result.aspects, truth, strict=True) if mentioned]
             note = "" if detection.aspects == wanted else f"  (a person says: {', '.join(wanted) or 'none'})"
             typer.echo(f"  {detection}{note}")
@@ -39,5 +40,5 @@ def demo(
     total = sum(len(result.detections) for result in results)
     truth = np.concatenate([result.truth.ravel() for result in results])
     found = np.concatenate([result.found.ravel() for result in results])
-    typer.echo(f"{right} of {total} sentences exactly as a person marked them, F1 {f1(truth, found):.2f}.")
-    typer.echo(f"{seconds:.1f} s for everything, loading the model too.", err=True)
+    typer.echo(f"{right} of {total} sentences exactly as a person labelled them, F1 {f1(truth, found):.2f}.")
+    typer.echo(f"{seconds:.1f} s in total, including loading the model.", err=True)

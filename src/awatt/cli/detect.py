@@ -1,4 +1,4 @@
-"""``awatt detect``: the aspects of every row of a file."""
+"""``awatt detect``: find the aspects in every row of a file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from awatt.cli.drawing import count_chart, plural
 from awatt.cli.options import (
     FORMATS,
+    OUT_FORMATS,
     Address,
     AspectNames,
     AspectsColumn,
@@ -29,51 +31,68 @@ if TYPE_CHECKING:
 
 def detect(
     source: Annotated[
-        str, typer.Argument(metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or text, also .gz; - is stdin.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or plain text, optionally .gz; - is stdin."
+        ),
     ],
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
     model: ModelFolder = None,
     out: Annotated[
-        str, typer.Option("--out", metavar="FILE", help="File to write, in the format of its suffix; - is stdout.")
+        str,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Output file; its suffix sets the format unless --out-format does. - is stdout.",
+        ),
     ] = "-",
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
     examples_text_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column of the examples that holds the text.")
+        str, typer.Option(metavar="NAME", help="Column with the text in the file of --examples.")
     ] = "text",
     threshold: Thresholds = None,
     mode: Mode = None,
-    reviews: Annotated[bool, typer.Option("--reviews", help="Rows are whole reviews: split them.")] = False,
-    words: Annotated[bool, typer.Option("--words", help="Add the words that decided, with offsets.")] = False,
+    reviews: Annotated[
+        bool, typer.Option("--reviews", help="Each row is a whole review: split it into sentences.")
+    ] = False,
+    words: Annotated[bool, typer.Option("--words", help="Add the deciding words and their offsets.")] = False,
     prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Put this before the names of the new columns. [default: nothing]")
+        str, typer.Option(metavar="TEXT", help="Prefix for the names of the new columns. [default: no prefix]")
     ] = "",
     input_format: Annotated[
         str | None,
-        typer.Option("--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: that of its suffix]"),
+        typer.Option(
+            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
+        ),
     ] = None,
     out_format: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help=f"Format of --out: {FORMATS}. [default: that of its suffix, jsonl for -]"),
+        typer.Option(
+            metavar="FORMAT", help=f"Format of --out: {OUT_FORMATS}. [default: from its suffix; jsonl for stdout]"
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")] = False,
     engine: Engine = "local",
     address: Address = "local",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="With --engine ray: tasks at a time. [default: one per core]")
+        int | None, typer.Option(min=1, help="With --engine ray: number of parallel tasks. [default: one per core]")
     ] = None,
-    max_errors: Annotated[int, typer.Option(min=0, help="List this many unreadable rows; the others count.")] = 20,
+    max_errors: Annotated[
+        int, typer.Option(min=0, help="Unreadable rows to list; further ones are only counted.")
+    ] = 20,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON, on stdout if --out is a file.")
+        bool,
+        typer.Option("--json", help="Print the summary as JSON: on stdout if --out is a file, otherwise on stderr."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no summary.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress and no summary.")] = False,
 ) -> None:
-    """Find the aspects of every row. The input's columns are kept; aspects and the score of every aspect are added.
+    """Find the aspects in every row. Keeps the input's columns and adds the aspects found and every aspect's score.
 
-    Rows that cannot be read are listed and left out, and the exit code is 3. With --engine ray, FILE may be a pattern
-    such as 'reviews/*.parquet', here or in an object store, and --out is a folder.
+    Rows that cannot be read are listed and skipped, and the exit code is 3. With --engine ray, FILE may be a pattern
+    such as 'reviews/*.parquet', local or in an object store, and --out is a folder.
     """
     from awatt.detector.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
     from awatt.detector.opening import open_detector
@@ -102,11 +121,13 @@ def detect(
     for fault in summary.faults:
         typer.echo(f"awatt: {' '.join(fault.splitlines())}", err=True)
     if summary.n_faults > len(summary.faults):
-        typer.echo(f"awatt: and {summary.n_faults - len(summary.faults):,} more rows that cannot be read", err=True)
+        typer.echo(
+            f"awatt: and {plural(summary.n_faults - len(summary.faults), 'more row')} that cannot be read", err=True
+        )
     if as_json:
         typer.echo(json.dumps(_as_dict(summary, seconds), ensure_ascii=False), err=out == "-")
     elif not quiet:
-        _print_summary(summary, seconds, "reviews" if reviews else "sentences")
+        _print_summary(summary, seconds, "review" if reviews else "sentence")
     if summary.n_faults:
         raise typer.Exit(3)
 
@@ -122,16 +143,14 @@ def _as_dict(summary: Summary, seconds: float) -> dict[str, object]:
 
 
 def _print_summary(summary: Summary, seconds: float, unit: str) -> None:
-    from awatt.cli.drawing import count_chart
-
-    failed = f", {summary.n_faults:,} {'row' if summary.n_faults == 1 else 'rows'} left out" if summary.n_faults else ""
-    typer.echo(f"{summary.rows:,} {unit} in {seconds:.1f} s{failed}", err=True)
+    failed = f", {plural(summary.n_faults, 'row')} left out" if summary.n_faults else ""
+    typer.echo(f"{plural(summary.rows, unit)} in {seconds:.1f} s{failed}", err=True)
     for line in count_chart(summary.aspects, summary.none, summary.rows):
         typer.echo(line, err=True)
 
 
 class _Progress:
-    """A bar with rows, speed and time left on stderr, if it is a terminal."""
+    """Shows rows done, speed and time left on stderr, if it is a terminal."""
 
     def __init__(self, total: int | None, show: bool) -> None:
         self.total, self.show, self.first = total, show, -1
@@ -153,10 +172,10 @@ class _Progress:
         return self
 
     def update(self, summary: Summary) -> None:
-        """A batch is done."""
+        """Show the progress after a batch."""
         if not self.show:
             return
-        if self.first < 0:  # a resumed run begins with many rows, which say nothing of its speed
+        if self.first < 0:  # rows done before a resume do not count towards the speed
             self.first, self.began = summary.rows, time.monotonic()
         rate = (summary.rows - self.first) / max(time.monotonic() - self.began, 1e-3)
         total = None if self.total is None else max(self.total, summary.rows)

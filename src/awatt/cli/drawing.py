@@ -1,4 +1,4 @@
-"""Small pictures for the terminal."""
+"""Bar charts and plurals for the terminal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ WIDTH = 24  # characters of a full bar
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
+def plural(count: int, noun: str) -> str:
+    """``1 sentence``, ``2,000 sentences``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def bar(share: float, width: int = WIDTH) -> str:
-    """A bar of up to ``width`` characters, to an eighth of one."""
+    """A bar of up to ``width`` characters, drawn to an eighth of a character."""
     full, eighth = divmod(round(min(max(share, 0.0), 1.0) * width * 8), 8)
     return ("█" * full + EIGHTHS[eighth].strip()).ljust(width)
 
 
 def count_chart(counts: Mapping[str, int], none: int, rows: int) -> list[str]:
-    """A line for each aspect, the most frequent first, then for none."""
+    """One line per aspect, most frequent first, then one for sentences without an aspect."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     lines = [*ranked, ("none", none)]
     width, most = max(len(name) for name, _ in lines), max(1, *(count for _, count in lines))

@@ -37,7 +37,7 @@ def explain(
     aspects_column: AspectsColumn = "aspects",
     as_json: AsJson = False,
 ) -> None:
-    """Show the words that decided and the score of every aspect."""
+    """Show the deciding words and the score of every aspect."""
     from awatt.detector.opening import open_detector
 
     detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
@@ -67,14 +67,15 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
     for aspect, score in sorted(review.scores.items(), key=lambda item: -item[1]):
         words = ", ".join(f"{word.text} {word.weight:.2f}" for word in review.words.get(aspect, []))
         sign = "≥" if aspect in review.aspects else "<"
-        cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # decided for each sentence anew
+        cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # the model decides per sentence
         typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
     named = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if not count]
     if named:
         typer.echo(f"awatt: no example of {', '.join(named)}: found by name alone. Add some.", err=True)
     weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:
-        typer.echo(f"awatt: only 1 example of {', '.join(weak)}: weak. Add some, 5 are a good number.", err=True)
+        each = "each " if len(weak) > 1 else ""
+        typer.echo(f"awatt: only 1 example {each}of {', '.join(weak)}, which is weak. Aim for about 5.", err=True)
 
 
 def _as_dict(review: Review) -> dict[str, object]:
@@ -96,7 +97,7 @@ def report(
     aspects_column: AspectsColumn = "aspects",
     as_json: AsJson = False,
 ) -> None:
-    """Judge every example by the others: how good to expect it to be, confusable aspects, wrong-looking examples."""
+    """Check the examples by leaving each one out: expected F1, confusable aspects, examples that look mislabelled."""
     from awatt.detector.opening import open_detector
 
     made = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column).report()

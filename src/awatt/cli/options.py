@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-FORMATS = "jsonl, csv, tsv, parquet or txt, also with .gz"
+FORMATS = "jsonl, csv, tsv, parquet or txt, optionally with .gz"
+OUT_FORMATS = "jsonl, csv, tsv or parquet, optionally with .gz"
 
 ExamplesFile = Annotated[
     Path | None,
     typer.Option(
         "--examples",
         metavar="FILE",
-        help="JSONL, CSV, TSV or Parquet with text and aspects; JSON {aspect: [texts]}.",
+        help="Example sentences: JSONL, CSV, TSV or Parquet with a text and an aspects column, or JSON {aspect: "
+        "[texts]}. [default: those of the saved detector in --model]",
     ),
 ]
 AspectNames = Annotated[
@@ -22,7 +24,8 @@ AspectNames = Annotated[
     typer.Option(
         "--aspects",
         metavar="NAMES",
-        help="Aspects by name alone, such as battery,screen; with --examples: more aspects.",
+        help="Aspects by name alone, such as battery,screen; with --examples: more aspects. [default: those of the "
+        "examples]",
     ),
 ]
 ModelFolder = Annotated[
@@ -30,8 +33,8 @@ ModelFolder = Annotated[
     typer.Option(
         "--model",
         metavar="FOLDER",
-        help="A saved detector, which needs no --examples; or a run of 'awatt train' or a model of 'awatt "
-        "train-detector', which learns from --examples. [default: the bundled model]",
+        help="A saved detector (needs no --examples), or a run of 'awatt train' or a model of 'awatt train-detector' "
+        "(learns from --examples). [default: the bundled model]",
     ),
 ]
 Thresholds = Annotated[
@@ -48,27 +51,38 @@ Mode = Annotated[
     typer.Option(
         "--mode",
         metavar="MODE",
-        help="auto (the model's own rule), acceptance (each aspect on its own: may find none) or paper (relative to "
-        "the other aspects). [default: auto]",
+        help="How to decide: auto (the model's own rule), acceptance (each aspect on its own; may find none) or paper "
+        "(relative to the other aspects). [default: auto]",
     ),
 ]
-TextColumn = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column that holds the text.")]
+TextColumn = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column with the text.")]
 AspectsColumn = Annotated[
-    str, typer.Option("--aspects-column", metavar="NAME", help="Column of the examples that holds the aspects.")
+    str, typer.Option("--aspects-column", metavar="NAME", help="Column with the aspects in the file of --examples.")
 ]
 Engine = Annotated[
-    str, typer.Option("--engine", metavar="ENGINE", help="local, or ray: many files, many cores or machines.")
+    str,
+    typer.Option(
+        "--engine", metavar="ENGINE", help="local (this machine, without Ray), or ray (many cores or machines)."
+    ),
 ]
 Address = Annotated[
-    str, typer.Option("--address", metavar="ADDRESS", help="Ray cluster: local (this machine), auto, or HOST:PORT.")
+    str,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="Ray cluster: local (start one on this machine), auto (the running one), or HOST:PORT.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Data = Annotated[
-    Path, typer.Option("--data", metavar="FOLDER", help="A dataset's folder, with train, val and test files.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="Dataset folder, with train, val and test files.")]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="DEVICE", help="Device for torch: auto (the fastest available), cpu, cuda or mps."
+    ),
 ]
-Device = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda or mps.")]
 Threads = Annotated[
-    int, typer.Option("--threads", min=1, help="CPU threads. Only transformers gain from more than one.")
+    int, typer.Option("--threads", min=1, help="CPU threads. Only transformer encoders benefit from more than one.")
 ]
 
 

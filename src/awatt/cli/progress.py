@@ -1,4 +1,4 @@
-"""Progress of long work, on stderr."""
+"""Progress bars on stderr for training and for grids of runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from awatt.research.runs import TrainingConfig
     from awatt.research.training import Step
 
-_EVERY = 0.1  # seconds between two updates: a bar must not cost time
+_UPDATE_INTERVAL = 0.1  # seconds; drawing the bar must not slow training down
 
 
-class _Shown:
-    """A bar that is there as long as the block."""
+class _LiveBar:
+    """Shows its bar while the ``with`` block runs."""
 
     bar: Progress
 
@@ -35,8 +35,8 @@ class _Shown:
         self.bar.stop()
 
 
-class TrainingProgress(_Shown):
-    """A bar for the running epoch, with loss, last validation, speed and time left; a line for each that is done."""
+class TrainingProgress(_LiveBar):
+    """A bar for the current epoch (loss, last validation, speed, time left) and one line per finished epoch."""
 
     def __init__(self, schedule: TrainingConfig, quiet: bool) -> None:
         self.schedule, self.quiet = schedule, quiet
@@ -55,18 +55,18 @@ class TrainingProgress(_Shown):
         self.began = self.shown = 0.0
 
     def on_step(self, step: Step) -> None:
-        """A training step is done."""
+        """Show the progress after a training step."""
         now = time.monotonic()
         if step.done <= self.schedule.episodes_a_step:
             self.bar.reset(self.task, description=f"{step.stage}, epoch {step.epoch}", total=step.total)
             self.began = now
-        if now - self.shown >= _EVERY or step.done == step.total:
+        if now - self.shown >= _UPDATE_INTERVAL or step.done == step.total:
             rate = step.done / max(now - self.began, 1e-9)
             self.bar.update(self.task, completed=step.done, loss=step.loss, rate=rate)
             self.shown = now
 
     def on_epoch(self, entry: dict[str, Any]) -> None:
-        """An epoch is done and validated."""
+        """Print one line for an epoch that has been validated."""
         validation = f", AUC {entry['val_auc']:.4f}, F1 {entry['val_macro_f1']:.4f}"
         self.bar.update(self.task, validation=validation)
         if not self.quiet:
@@ -75,12 +75,12 @@ class TrainingProgress(_Shown):
             self.console.print(
                 f"{entry['stage']:<9} epoch {entry['epoch']:>3}  loss {entry['loss']:.4f}"
                 f"  val AUC {entry['val_auc']:.4f}  F1 {entry['val_macro_f1']:.4f}  {rate:.0f} episodes/s{mark}",
-                soft_wrap=True,  # one line in a log file, too
+                soft_wrap=True,  # one line in log files as well
             )
 
 
-class GridProgress(_Shown):
-    """A bar over many runs, by their estimated seconds, with the time left; a line for each that is done."""
+class GridProgress(_LiveBar):
+    """A bar over many runs, weighted by their estimated time, and one line per finished run."""
 
     def __init__(self, seconds: Mapping[Run, float], jobs: int) -> None:
         self.seconds, self.jobs, self.done, self.began = seconds, jobs, 0, time.monotonic()
@@ -98,11 +98,13 @@ class GridProgress(_Shown):
         self.task = self.bar.add_task(self._count(), total=total, left=in_words(total / jobs))
 
     def on_done(self, run: Run, result: Mapping[str, Any]) -> None:
-        """A run is done: its numbers, and the time left at the speed seen so far."""
+        """Print a finished run's results and update the time left."""
         self.done += 1
         self.bar.update(self.task, advance=self.seconds[run], description=self._count())
         task = self.bar.tasks[0]
-        speed = task.completed / max(time.monotonic() - self.began, 1e-9)  # estimated seconds a second, of all jobs
+        speed = task.completed / max(
+            time.monotonic() - self.began, 1e-9
+        )  # estimated seconds of work per second, over all jobs
         self.bar.update(self.task, left=in_words((task.total or 0) / speed - task.completed / speed))
         test = result["test"]
         numbers = f"AUC {test['auc']:.4f}  F1 {100 * test['macro_f1']:.2f}  {result['seconds']:.0f} s"

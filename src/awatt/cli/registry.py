@@ -1,4 +1,4 @@
-"""``awatt models`` and ``awatt encoders``: what there is, one line each."""
+"""``awatt models`` and ``awatt encoders``: list them, one per line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 def models() -> None:
-    """The methods: number of parameters (on vectors of 50 numbers), paper, what --set can change."""
+    """List the methods: number of parameters (for 50-dimensional vectors), paper, and settings for --set."""
     from awatt.errors import require
 
     require("torch", "train")
@@ -19,14 +19,14 @@ def models() -> None:
     for name, kind in MODELS.items():
         model = kind(50, kind.config_type())
         count = sum(value.numel() for value in model.parameters())
-        first, link = inspect.cleandoc(kind.__doc__ or "").split("https://", 1)  # the conformance suite asks for both
+        first, link = inspect.cleandoc(kind.__doc__ or "").split("https://", 1)  # the conformance tests require both
         paper, address = first.splitlines()[0].strip(), link.split()[0]
         settings = _settings(kind.config_type, "model")
         typer.echo(f"{name:<16} {count:>7,} parameters  {paper}  https://{address}  {settings}".rstrip())
 
 
 def encoders() -> None:
-    """The encoders: what they are, what they need, what --set can change."""
+    """List the encoders: what they are, what they need, and settings for --set."""
     from awatt.errors import require
 
     require("torch", "train")
@@ -38,6 +38,6 @@ def encoders() -> None:
 
 
 def _settings(config: type, section: str) -> str:
-    """What --set can change, with its default."""
+    """Settings for --set, with their defaults."""
     values = dataclasses.asdict(config())
     return " ".join(f"{section}.{name}={json.dumps(value)}" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""``awatt reproduce``: the paper's tables and figures, by command."""
+"""``awatt reproduce``: the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from awatt.cli.options import Address, Engine, is_ray
 if TYPE_CHECKING:
     from awatt.reproduce.suites import Choice, Run
 
-#: what is made from results alone
-_SHOWN = {
-    "tables": "Every table and figure that has results, again, without training; the README's table, too",
-    "report": "The same, and one HTML file that holds all of it",
+#: items made from existing results, without training
+_FROM_RESULTS = {
+    "tables": "Every table and figure that has results, and the README's table, without training",
+    "report": "The same, plus one HTML file with all of them",
 }
 
 
-class ListsCommand(TyperCommand):
-    """Words that follow the value of an option that holds a list belong to it: ``--seeds 5 10``, ``--seeds=5 10``."""
+class ListOptionsCommand(TyperCommand):
+    """Accepts several words after a list option: ``--seeds 5 10``, ``--seeds=5 10``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Such words are joined by commas; an option, or the name of an item, ends them."""
+        """Join such words with commas; the next option or item name ends the list."""
         from awatt.reproduce.suites import ITEMS
 
-        names = ITEMS.keys() | _SHOWN.keys()
+        names = ITEMS.keys() | _FROM_RESULTS.keys()
         joined: list[str] = []
-        values = -1  # of the list that is being read; -1 outside one
+        values = -1  # values read for the current list; -1 outside a list
         for word in args:
             if values > 0 and not word.startswith("-") and word not in names:
                 joined[-1] += f",{word}"
@@ -43,42 +43,65 @@ class ListsCommand(TyperCommand):
 
 def reproduce(
     items: Annotated[
-        list[str] | None, typer.Argument(metavar="[ITEM]...", help="What to reproduce; --list names everything.")
+        list[str] | None, typer.Argument(metavar="[ITEM]...", help="What to reproduce; --list shows all items.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder that 'awatt data build' wrote.")] = None,
-    out: Annotated[Path, typer.Option("--out", "--from", help="Folder of results, one JSON a run.")] = Path("results"),
-    seeds: Annotated[str, typer.Option(metavar="N ...", help="Seeds of the runs.")] = "5 10 15 20 25",
-    methods: Annotated[str, typer.Option(metavar="NAME ...", help="Only these methods or variants.")] = "",
-    settings: Annotated[str, typer.Option(metavar="NxK ...", help="Only these settings, such as 5x5 10x5.")] = "",
-    datasets: Annotated[str, typer.Option(metavar="NAME ...", help="Only these of an item's datasets.")] = "",
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder that 'awatt data build' wrote. [default: none; needed only if results are missing]"),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "--from", help="Folder of results, one JSON file per run.")] = Path(
+        "results"
+    ),
+    seeds: Annotated[str, typer.Option(metavar="N ...", help="Random seeds; each gives one run.")] = "5 10 15 20 25",
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME ...", help="Only these methods or variants; an unknown name lists an item's. [default: all]"
+        ),
+    ] = "",
+    settings: Annotated[
+        str,
+        typer.Option(metavar="NxK ...", help="Only these N-way K-shot settings: 5x5 5x10 10x5 10x10. [default: all]"),
+    ] = "",
+    datasets: Annotated[
+        str,
+        typer.Option(metavar="NAME ...", help="Only these: FewAsp(single), FewAsp(multi), FewAsp. [default: all]"),
+    ] = "",
     encoder: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FOLDER", help="Weights for table-encoders: bert=FOLDER, distilbert=FOLDER."),
+        typer.Option(
+            metavar="NAME=FOLDER",
+            help="Weights for table-encoders: bert=FOLDER, distilbert=FOLDER. [default: quoted numbers only]",
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, one core each.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, one core each.")] = 1,
     engine: Engine = "local",
     address: Address = "local",
-    work: Annotated[Path, typer.Option(help="Where unfinished runs are kept.")] = Path("runs/reproduce"),
-    quick: Annotated[bool, typer.Option("--quick", help="A few episodes each, to see it work.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run and how long, and stop.")] = False,
-    list_items: Annotated[bool, typer.Option("--list", help="Name everything that can be reproduced.")] = False,
+    work: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("runs/reproduce"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Train on a few episodes only, to try the command out.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the missing runs and their estimated time, and stop.")
+    ] = False,
+    list_items: Annotated[bool, typer.Option("--list", help="List everything that can be reproduced.")] = False,
 ) -> None:
-    """Run what tables and figures of the paper need, and write them to OUT, ours beside the published numbers.
+    """Run what the paper's tables and figures need, and write them to OUT with our numbers beside the published ones.
 
-    What is done is skipped; a run that was killed goes on where it was. --quick results go to a folder of their own.
-    'awatt reproduce tables --from OUT' writes all again from the results, 'report' one HTML file of them.
+    Finished runs are skipped; a run that was killed continues where it stopped. Results of --quick go to a subfolder.
+    'awatt reproduce tables --from OUT' rewrites everything from existing results; 'report' adds one HTML file.
     """
     from awatt.config import choose
     from awatt.errors import AwattError
     from awatt.reproduce.suites import ITEMS, Choice
 
     if list_items or not items:
-        for name, title in {**{name: item.title for name, item in ITEMS.items()}, **_SHOWN}.items():
+        for name, title in {**{name: item.title for name, item in ITEMS.items()}, **_FROM_RESULTS}.items():
             typer.echo(f"{name:<20} {title}")
         return
     results = out / "quick" if quick else out
-    if _SHOWN.keys() & set(items):
-        _show(items, results)
+    if _FROM_RESULTS.keys() & set(items):
+        _rewrite(items, results)
         return
     if encoder and "table-encoders" not in items:
         raise AwattError("--encoder is for table-encoders. Name that item, or leave the option out.")
@@ -99,7 +122,8 @@ def _run(
     dry_run: bool,
     cluster: str | None,
 ) -> bool:
-    """Run what is missing, here or on Ray, or with ``dry_run`` only say so. Whether there is something to see."""
+    """Run what is missing, locally or on Ray, or only list it (``dry_run``). Returns whether to publish the items."""
+    from awatt.cli.drawing import plural
     from awatt.cli.progress import GridProgress
     from awatt.reproduce.plan import in_words, make_plan
     from awatt.reproduce.results import missing
@@ -107,7 +131,7 @@ def _run(
     todo = missing(results, runs)
     if runs:
         total = len(set(runs))
-        typer.echo(f"{total - len(todo)} of {total} runs are done, {len(todo)} to go.", err=True)
+        typer.echo(f"{total - len(todo)} of {plural(total, 'run')} done, {len(todo)} to go.", err=True)
     plan = make_plan(todo, results)
     if dry_run:
         for run, seconds in plan.seconds.items():
@@ -128,7 +152,7 @@ def _run(
 
 
 def _publish(items: list[str], choice: Choice, data: Path | None, results: Path) -> None:
-    """Print each table as far as it was asked for. The files hold all that there is, whatever part was asked for."""
+    """Print the requested part of each table; the files always hold every result."""
     from awatt.reproduce.formats import markdown
     from awatt.reproduce.publish import publish_item
     from awatt.reproduce.statistics import measure_statistics, statistics_path
@@ -144,12 +168,14 @@ def _publish(items: list[str], choice: Choice, data: Path | None, results: Path)
             typer.echo(str(path), err=True)
 
 
-def _show(items: list[str], results: Path) -> None:
-    """'tables' and 'report' stand alone."""
+def _rewrite(items: list[str], results: Path) -> None:
+    """Make 'tables' or 'report' from existing results."""
     from awatt.errors import AwattError
 
     if len(items) > 1:
-        raise AwattError(f"'tables' and 'report' stand alone, found: {' '.join(items)}. Run one after the other.")
+        raise AwattError(
+            f"'tables' and 'report' cannot be combined with other items, found: {' '.join(items)}. Run them separately."
+        )
     if items[0] == "report":
         from awatt.reproduce.report import write_report
 
@@ -165,5 +191,5 @@ def _needed(data: Path | None) -> Path:
     from awatt.errors import AwattError
 
     if data is None:
-        raise AwattError("--data is needed: the folder that 'awatt data build' wrote.")
+        raise AwattError("results are missing. Give --data FOLDER, the folder that 'awatt data build' wrote.")
     return data

@@ -1,4 +1,4 @@
-"""``awatt train``, ``evaluate`` and ``bench``: a method on a benchmark, and its speed."""
+"""``awatt train``, ``evaluate`` and ``bench``: train a method, measure it, and measure speed."""
 
 from __future__ import annotations
 
@@ -8,35 +8,49 @@ from typing import Annotated
 
 import typer
 
+from awatt.cli.drawing import plural
 from awatt.cli.options import AsJson, Data, Device, Threads
 
 
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder; afterwards it is the trained model.")],
-    method: Annotated[str | None, typer.Option(help="See 'awatt models'. [default: proto-awatt]")] = None,
-    encoder: Annotated[str | None, typer.Option(help="See 'awatt encoders'. [default: glove-cnn]")] = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the run, which becomes the trained model.")],
+    method: Annotated[
+        str | None, typer.Option(help="Few-shot method; 'awatt models' lists them. [default: proto-awatt]")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Sentence encoder; 'awatt encoders' lists them. [default: glove-cnn]")
+    ] = None,
     threshold: Annotated[
         str | None,
-        typer.Option(help="static, policy, kernel-regression, mean-std, radius, acceptance. [default: static]"),
+        typer.Option(
+            help="Threshold: static, policy, kernel-regression, mean-std, radius or acceptance. [default: static]"
+        ),
     ] = None,
     n_way: Annotated[int | None, typer.Option(help="Aspects per episode. [default: 5]")] = None,
     n_shot: Annotated[int | None, typer.Option(help="Examples per aspect. [default: 5]")] = None,
     n_query: Annotated[int | None, typer.Option(help="Queries per aspect. [default: 5]")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random. [default: 5]")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the whole run. [default: 5]")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="For example model.e_m=25.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SECTION.FIELD=VALUE",
+            help="Override a setting, such as model.e_m=25; may be repeated. [default: no overrides]",
+        ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with the same names; options go before it.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with settings; options override it. [default: no file]")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
     device: Device = "auto",
     threads: Threads = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
 ) -> None:
     """Train a method on the train split and keep the epoch that does best on the val split.
 
-    The settings that --set knows stand in the sections model, encoder, threshold, training and episode; a wrong name
-    lists the right ones. A run that was killed goes on with --resume and ends with the same numbers.
+    --set knows the sections model, encoder, threshold, training and episode; an unknown name lists the valid ones.
+    A run that was killed continues with --resume and ends with the same numbers.
     """
     from awatt.cli.progress import TrainingProgress
     from awatt.errors import require
@@ -53,7 +67,7 @@ def train(
         try:
             run_training(resolved, data, out, resume, device, progress.on_step, progress.on_epoch)
         except KeyboardInterrupt:
-            typer.echo(f"awatt: stopped. {RunFolder(out).say_what_is_kept()} --resume goes on.", err=True)
+            typer.echo(f"awatt: stopped. {RunFolder(out).describe_kept()} Continue with --resume.", err=True)
             raise
     typer.echo(str(out))
 
@@ -62,33 +76,36 @@ def evaluate(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="MODEL", help="A folder of 'awatt train' or 'awatt train-detector', a saved detector, or: bundled."
+            metavar="MODEL",
+            help="A run of 'awatt train', a model of 'awatt train-detector', a saved detector, or 'bundled'.",
         ),
     ],
     data: Data,
-    split: Annotated[str, typer.Option(metavar="SPLIT", help="train, val or test.")] = "test",
+    split: Annotated[str, typer.Option(metavar="SPLIT", help="Split to evaluate on: train, val or test.")] = "test",
     episodes: Annotated[int, typer.Option(min=1, help="Number of episodes.")] = 600,
     threshold: Annotated[
         str | None,
         typer.Option(
             metavar="X",
-            help="Another one than the model's own: a number; for a run also static, kernel-regression, mean-std, "
-            "radius, or its own, calibrated anew for these episodes. [default: the model's own]",
+            help="Use another threshold: a number; for a run also static, kernel-regression, mean-std, radius, or "
+            "its own policy or acceptance; calibrated kinds are recalibrated. [default: the model's own]",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the episodes. [default: the run's]")] = None,
-    n_way: Annotated[int | None, typer.Option(help="Aspects per episode. [default: the run's]")] = None,
-    n_shot: Annotated[int | None, typer.Option(help="Examples per aspect. [default: the run's]")] = None,
-    n_query: Annotated[int | None, typer.Option(help="Queries per aspect. [default: the run's]")] = None,
-    none_rate: Annotated[float, typer.Option(help="Share of queries that mention none of the aspects.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the episodes. [default: the model's]")] = None,
+    n_way: Annotated[int | None, typer.Option(help="Aspects per episode. [default: the model's]")] = None,
+    n_shot: Annotated[int | None, typer.Option(help="Examples per aspect. [default: the model's]")] = None,
+    n_query: Annotated[int | None, typer.Option(help="Queries per aspect. [default: the model's]")] = None,
+    none_rate: Annotated[
+        float, typer.Option(help="Share of off-topic queries, which mention none of the aspects.")
+    ] = 0.0,
     as_json: AsJson = False,
     device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
-    """AUC, macro-F1 and argmax-F1 with their 95 % intervals over episodes of a split.
+    """Measure AUC, macro-F1 and argmax-F1 over episodes of a split, with 95 % confidence intervals.
 
-    With --none-rate also the AUROC of off-topic queries against the others, and the number of aspects that 100 of
-    them are given. Thresholds that are calibrated see validation episodes with the same share of off-topic queries.
+    --none-rate adds the AUROC of off-topic against other queries, and the false aspects per 100 off-topic queries.
+    Calibrated thresholds then see validation episodes with the same share of off-topic queries.
     """
     from awatt.detector.models import read_model
     from awatt.research.evaluation import evaluate as run_evaluation
@@ -105,7 +122,7 @@ def evaluate(
             interval = "" if half_width is None else f" ± {half_width:.4f}"
             typer.echo(f"{name.replace('_', '-'):<10} {found[name]:.4f}{interval}")
     typer.echo(
-        f"{episodes} episodes of {split}, {found['n_way']}-way {found['n_shot']}-shot, seed {found['seed']}, "
+        f"{plural(episodes, 'episode')} of {split}, {found['n_way']}-way {found['n_shot']}-shot, seed {found['seed']}, "
         f"threshold {found['threshold']}, {found['seconds']:.1f} s",
         err=True,
     )
@@ -113,12 +130,13 @@ def evaluate(
 
 def bench(
     data: Annotated[
-        Path | None, typer.Option(help="A dataset's folder. [default: FewAsp(single) in AWATT_SHARED, or the sample]")
+        Path | None,
+        typer.Option(help="Dataset folder. [default: FewAsp(single) in AWATT_SHARED, else the bundled sample]"),
     ] = None,
     as_json: AsJson = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A few episodes each: rough numbers.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use few episodes, for rough numbers.")] = False,
 ) -> None:
-    """Speed on this machine, as ratios to the least that the work needs."""
+    """Measure speed on this machine, relative to the theoretical minimum."""
     from awatt.errors import require
 
     require("torch", "train")

@@ -1,4 +1,4 @@
-"""``awatt serve``: the workbench and the API."""
+"""``awatt serve``: the workbench and its API."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ PORT = 8377
 def serve(
     project: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The project's file; made if it is not there.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Project file, created if missing. [default: awatt/project.sqlite in your data folder]",
+        ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; another than loopback needs AWATT_TOKEN.")
+        str, typer.Option(help="Address to listen on; any other than loopback needs AWATT_TOKEN.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = PORT,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Another name under which it is reached.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Further host name to accept; may be repeated. [default: only that of --host]"
+        ),
     ] = None,
     model: Annotated[
         Path | None,
@@ -31,7 +37,7 @@ def serve(
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Start a local page for defining aspects by example, correcting and exporting, and the same as an API."""
+    """Start the workbench: a local page to define aspects by example, correct and export results; also an API."""
     from awatt.errors import require
 
     for package in ("fastapi", "uvicorn"):
@@ -39,7 +45,7 @@ def serve(
     from awatt.server.run import make_server, run, threshold_note
 
     app, bound, link, path = make_server(host, port, project, allow_host or [], model)
-    typer.echo(f"Open this link, once: {link}", err=True)
+    typer.echo(f"Open this link (it works once): {link}", err=True)
     typer.echo(f"API: {link.partition('?')[0]}v1/ with the header Authorization: Bearer {app.access.token}", err=True)
     typer.echo(f"Project: {path}. Stop with Ctrl-C.", err=True)
     if note := threshold_note(model):

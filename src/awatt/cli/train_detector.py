@@ -14,13 +14,17 @@ Datasets = Annotated[
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder for the model.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the training, such as tasks=200."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Override a training setting, such as tasks=200; may be repeated. [default: no overrides]",
+    ),
 ]
 Cores = Annotated[int, typer.Option("--threads", min=1, help="CPU threads.")]
 
 
 def train_detector(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
-    """Train the detector's own model on the train categories and calibrate it on the validation categories.
+    """Train the detector's own model on the train aspects and calibrate it on the validation aspects.
 
     The static vectors come from AWATT_SHARED/weights/potion-base-8M, sentences of other kinds from AWATT_SHARED/data.
     """
@@ -43,6 +47,6 @@ def train_detector(data: Datasets, out: Out, settings: Settings = None, threads:
 
 
 def bundle(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
-    """The old name of train-detector."""
-    typer.echo("awatt: 'awatt bundle' is called 'awatt train-detector' now; the old name will go.", err=True)
+    """Deprecated name of train-detector."""
+    typer.echo("awatt: 'awatt bundle' is deprecated and will be removed. Use 'awatt train-detector'.", err=True)
     train_detector(data, out, settings, threads)

@@ -1,4 +1,4 @@
-"""One split of a dataset in memory: its different sentences, its aspects, and which sentence mentions which."""
+"""One split of a dataset in memory: its distinct sentences, its aspects, and which sentence mentions which aspect."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from awatt.records.reader import read_records
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences are different texts; ``members[c]`` are those that may stand for aspect ``c`` in an episode."""
+    """Sentences are distinct texts; ``members[c]`` are those that an episode may draw for aspect ``c``."""
 
     split: str
     sentences: tuple[str, ...]
     aspects: tuple[str, ...]
     mentions: npt.NDArray[np.bool_]  # (n_sentences, n_aspects)
-    members: tuple[npt.NDArray[np.int64], ...]  # for each aspect, ascending sentence numbers
+    members: tuple[npt.NDArray[np.int64], ...]  # for each aspect, sentence numbers in ascending order
 
     @classmethod
     def from_rows(cls, split: str, rows: Iterable[tuple[str, Iterable[str], Iterable[str]]]) -> Corpus:
-        """From ``(text, listed under, aspects mentioned)``. Rows of one text are joined, their aspects united."""
+        """From ``(text, aspects it is listed under, aspects it mentions)``. Rows with the same text are merged."""
         numbers: dict[str, int] = {}
         aspects: dict[str, int] = {}
         listings: set[tuple[int, int]] = set()
@@ -49,7 +49,7 @@ class Corpus:
 
 
 def find_split(folder: Path, split: str) -> Path:
-    """The file of a split: ``split.json`` (FewAsp's form) or ``split`` with any suffix that records have."""
+    """The file of a split: ``split.json`` (FewAsp's format), or ``split`` with the suffix of any record format."""
     if not folder.is_dir():
         raise AwattError(f"{folder} is not a folder. --data names a dataset's folder, with train, val and test files.")
     for suffix in ("json", *READERS, *(f"{kind}.gz" for kind in READERS)):
@@ -57,13 +57,13 @@ def find_split(folder: Path, split: str) -> Path:
         if path.is_file():
             return path
     raise AwattError(
-        f"{folder} has no {split} split. Put {split}.json (FewAsp's form) or {split}.jsonl there, "
+        f"{folder} has no {split} split. Put {split}.json (FewAsp's format) or {split}.jsonl there, "
         "or build the datasets with 'awatt data build'."
     )
 
 
 def load_corpus(folder: Path, split: str) -> Corpus:
-    """Read a split of a dataset's folder."""
+    """Read one split from a dataset's folder."""
     path = find_split(folder, split)
     if path.suffix == ".json":
         categories = read_fewasp(path)

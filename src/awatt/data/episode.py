@@ -1,4 +1,4 @@
-"""An episode: a few example sentences of each aspect, and sentences in which to find the aspects."""
+"""An episode: a few support sentences per aspect, and queries in which to detect the aspects."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode or, with a leading dimension, a batch. Sentences are numbers into a corpus."""
+    """One episode or, with a leading dimension, a batch. Sentences and aspects are indices into a corpus."""
 
-    aspects: npt.NDArray[np.int64]  # (..., n_way) numbers of aspects
+    aspects: npt.NDArray[np.int64]  # (..., n_way) aspect numbers
     support: npt.NDArray[np.int64]  # (..., n_way, n_shot) sentence numbers
     query: npt.NDArray[np.int64]  # (..., n_query) sentence numbers
-    targets: npt.NDArray[np.bool_]  # (..., n_query, n_way) every one of the aspects that the sentence mentions
+    targets: npt.NDArray[np.bool_]  # (..., n_query, n_way) whether the sentence mentions the aspect
 
     def __post_init__(self) -> None:
         lead = self.aspects.shape
@@ -28,11 +28,11 @@ class Episode:
             raise ValueError(f"query has shape {self.query.shape}, but there are {lead[:-1]} episodes")
 
     def __len__(self) -> int:
-        """How many episodes a batch holds."""
+        """The number of episodes in a batch."""
         return len(self.aspects)
 
     def __getitem__(self, rows: int | slice) -> Episode:
-        """One episode of a batch, or a part of the batch."""
+        """One episode of a batch, or a slice of the batch."""
         return Episode(self.aspects[rows], self.support[rows], self.query[rows], self.targets[rows])
 
 

@@ -1,4 +1,4 @@
-"""The benchmark's own files: ``{dataset}/{split}.json``, a dict from category to its ``[tokens, aspects]``."""
+"""The benchmark's own files: ``{dataset}/{split}.json``, a dict from category to a list of ``[tokens, aspects]``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from awatt.errors import AwattError, DataError
 from awatt.files import write_text
 
 SPLITS = ("train", "val", "test")
-#: dataset name -> instances a category (the paper's table of datasets)
+#: dataset name -> instances per category (the paper's table of datasets)
 DATASETS = {"FewAsp(single)": 200, "FewAsp(multi)": 400, "FewAsp": 630}
 
 
@@ -23,7 +23,7 @@ class Instance(NamedTuple):
 
 
 def read_json(path: Path) -> object:
-    """The JSON value in ``path``; a fault names the line."""
+    """The JSON value in ``path``; an error names the line."""
     try:
         return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def read_json(path: Path) -> object:
         raise DataError(f"byte {error.start} is not UTF-8. Save the file as UTF-8.", path) from None
     except json.JSONDecodeError as error:
         raise DataError(
-            f"not JSON at character {error.colno}: {error.msg}. Mend or download the file again.",
+            f"not JSON at character {error.colno}: {error.msg}. Fix it, or download the file again.",
             path,
             error.lineno,
         ) from None
@@ -43,7 +43,8 @@ def read_fewasp(path: Path) -> dict[str, list[Instance]]:
     content = read_json(path)
     if not isinstance(content, dict) or not content:
         raise DataError(
-            f"found {str(content)[:60]!r}, needs a dict from category to instances. Mend or download the file again.",
+            f"found {str(content)[:60]!r}, needs a dict from category to instances. "
+            "Fix it, or download the file again.",
             path,
         )
     return {category: _read_category(path, category, rows) for category, rows in content.items()}
@@ -73,7 +74,6 @@ def _strings(value: object) -> bool:
 
 
 def write_fewasp(path: Path, categories: Mapping[str, Sequence[Instance]]) -> None:
-    """Write one split file in the benchmark's form."""
+    """Write one split file in the benchmark's format."""
     path.parent.mkdir(parents=True, exist_ok=True)
-
     write_text(path, json.dumps(categories))

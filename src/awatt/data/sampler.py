@@ -1,4 +1,4 @@
-"""Episodes from a corpus. Episode *i* depends on ``(seed, split, i)`` only, whatever the batch it is drawn in."""
+"""Draws episodes from a corpus. Episode *i* depends only on ``(seed, split, i)``, not on the batch it is drawn in."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy.typing as npt
 
 from awatt.data.corpus import Corpus
 from awatt.data.episode import Episode
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 
 Keys = npt.NDArray[np.uint64]
 
-# The streams of random numbers within an episode; slot s of the aspects draws from stream _SLOT + s.
+# Streams of random numbers within an episode; the sentences of aspect slot s are drawn from stream _SLOT + s.
 _ASPECTS, _NONE, _SLOT = 0, 1, 2
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_AHEAD = 64  # episodes that are drawn at once
+_AHEAD = 64  # episodes drawn at once
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True)
 class EpisodeShape:
-    """How large an episode is. ``n_query`` sentences are asked for each aspect."""
+    """The size of an episode, with ``n_query`` queries per aspect."""
 
     n_way: int = 5
     n_shot: int = 5
     n_query: int = 5
-    #: share of the queries that mention none of the episode's aspects; the paper has no such queries
+    #: fraction of the queries that mention none of the episode's aspects; the paper has no such queries
     none_rate: float = 0.0
 
     def __post_init__(self) -> None:
@@ -37,16 +37,16 @@ class EpisodeShape:
             if getattr(self, name) < 1:
                 raise AwattError(f"{name} is {getattr(self, name)}, needs at least 1.")
         if not 0.0 <= self.none_rate < 1.0:
-            raise AwattError(f"none_rate is {self.none_rate}, needs a share from 0 to below 1.")
+            raise AwattError(f"none_rate is {self.none_rate}, needs a number from 0 to below 1.")
 
     @property
     def n_none(self) -> int:
-        """How many queries without any of the aspects an episode holds."""
+        """The number of queries per episode that mention none of its aspects."""
         return round(self.n_way * self.n_query * self.none_rate / (1 - self.none_rate))
 
 
 class EpisodeSampler:
-    """Draws episodes of one shape from one corpus, many at a time."""
+    """Draws episodes of one shape from one corpus, in batches."""
 
     def __init__(self, corpus: Corpus, shape: EpisodeShape, seed: int) -> None:
         if not 0 <= seed < 2**64:
@@ -54,7 +54,7 @@ class EpisodeSampler:
         self.corpus, self.shape, self.seed = corpus, shape, seed
         _check(corpus, shape)
         sizes = [len(members) for members in corpus.members]
-        # Padded with -1, so that the sentences of many aspects are drawn at once.
+        # Padded with -1, so that sentences of many aspects can be drawn at once.
         self._members = np.full((len(sizes), max(sizes)), -1, dtype=np.int64)
         for row, members in zip(self._members, corpus.members, strict=True):
             row[: len(members)] = members
@@ -66,22 +66,22 @@ class EpisodeSampler:
         keys = _keys(streams, _ASPECTS, len(self.corpus.aspects))
         aspects = _lowest(keys, shape.n_way)  # (count, n_way)
         drawn = self._draw_members(streams, aspects)  # (count, n_way, n_shot + n_query)
-        support, asked = drawn[..., : shape.n_shot], drawn[..., shape.n_shot :]
-        query = asked.reshape(count, -1)
+        support = drawn[..., : shape.n_shot]
+        query = drawn[..., shape.n_shot :].reshape(count, -1)
         if shape.n_none:
             query = np.concatenate([query, self._draw_none(streams, aspects)], axis=1)
         targets = mentions[query[:, :, None], aspects[:, None, :]]
         return Episode(aspects, support, query, targets)
 
     def batches(self, first: int, count: int, size: int) -> Iterator[Episode]:
-        """The same episodes in batches of ``size``, drawn many at a time: most of a small batch's time is overhead."""
+        """The same episodes in batches of ``size``, but drawn many at a time: small draws are mostly overhead."""
         many = max(1, _AHEAD // size) * size
         for start in range(0, count, many):
             drawn = self.batch(first + start, min(many, count - start))
             yield from (drawn[place : place + size] for place in range(0, len(drawn), size))
 
     def _draw_members(self, streams: Keys, aspects: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Different sentences for each aspect, none of them twice in an episode. (count, n_way, n_shot + n_query)"""
+        """Sentences for each aspect, without repetition within an episode. (count, n_way, n_shot + n_query)"""
         each = self.shape.n_shot + self.shape.n_query
         rows = np.arange(len(aspects))[:, None]
         drawn = np.empty((*aspects.shape, each), dtype=np.int64)
@@ -89,12 +89,12 @@ class EpisodeSampler:
         for slot in range(aspects.shape[1]):
             candidates = self._members[aspects[:, slot]]
             keys = _keys(streams, _SLOT + slot, candidates.shape[1])
-            # A sentence that stands for an earlier aspect of the episode, or padding, goes last.
-            barred = used[rows, candidates] | (candidates < 0)
-            keys[barred] = _LAST
+            # Padding, and sentences already used for an earlier aspect of the episode, go last.
+            excluded = used[rows, candidates] | (candidates < 0)
+            keys[excluded] = _LAST
             chosen = _lowest(keys, each)
-            if barred[rows, chosen].any():
-                self._refuse(aspects[:, slot], barred, candidates)
+            if excluded[rows, chosen].any():
+                self._raise_exhausted(aspects[:, slot], excluded, candidates)
             drawn[:, slot] = candidates[rows, chosen]
             used[rows, drawn[:, slot]] = True
         return drawn
@@ -108,32 +108,33 @@ class EpisodeSampler:
         free = int((~mentioned).sum(1).min())
         if free < self.shape.n_none:
             raise AwattError(
-                f"an episode needs {self.shape.n_none} sentences without any of its aspects, but the "
+                f"an episode needs {plural(self.shape.n_none, 'sentence')} without any of its aspects, but the "
                 f"{self.corpus.split} split has only {free}. Lower the none rate, n_way or n_query."
             )
         return chosen
 
-    def _refuse(
-        self, aspects: npt.NDArray[np.int64], barred: npt.NDArray[np.bool_], candidates: npt.NDArray[np.int64]
+    def _raise_exhausted(
+        self, aspects: npt.NDArray[np.int64], excluded: npt.NDArray[np.bool_], candidates: npt.NDArray[np.int64]
     ) -> None:
-        """Say which aspect ran out because its sentences stood for other aspects of the same episode already."""
+        """Raise an error for the aspect whose sentences were already used for other aspects of the same episode."""
         each = self.shape.n_shot + self.shape.n_query
-        worst = int((~barred).sum(1).argmin())
+        worst = int((~excluded).sum(1).argmin())
         name = self.corpus.aspects[aspects[worst]]
         own = candidates[worst] >= 0
+        used = (excluded[worst] & own).sum()
         raise AwattError(
-            f"aspect '{name}' has {own.sum()} sentences, but {(barred[worst] & own).sum()} of them stand for other "
-            f"aspects of the same episode, and {self.shape.n_shot}-shot with {self.shape.n_query} queries needs "
-            f"{each}. Add sentences that only mention '{name}', or lower --n-shot or --n-query."
+            f"aspect '{name}' has {plural(own.sum(), 'sentence')}, but {used} of them are used "
+            f"for other aspects of the same episode, and {_requirement(self.shape)} needs {each}. "
+            f"Add sentences that mention only '{name}', or lower --n-shot or --n-query."
         )
 
 
-def servable(corpus: Corpus, shapes: Iterable[EpisodeShape]) -> list[EpisodeShape]:
-    """The shapes of which every episode can surely be drawn, whatever the aspects that meet in it."""
+def feasible_shapes(corpus: Corpus, shapes: Iterable[EpisodeShape]) -> list[EpisodeShape]:
+    """The shapes for which every episode can be drawn, whichever aspects it combines."""
     listed = np.zeros((len(corpus.sentences), len(corpus.aspects)), dtype=np.float32)
     for column, members in enumerate(corpus.members):
         listed[members, column] = 1
-    shared = listed.T @ listed  # (n_aspects, n_aspects) sentences that may stand for either
+    shared = listed.T @ listed  # (n_aspects, n_aspects) sentences that can be used for either
     sizes = shared.diagonal().copy()
     np.fill_diagonal(shared, 0)
     mentioned = np.sort(corpus.mentions.sum(0))[::-1]
@@ -150,23 +151,27 @@ def servable(corpus: Corpus, shapes: Iterable[EpisodeShape]) -> list[EpisodeShap
 
 
 def _check(corpus: Corpus, shape: EpisodeShape) -> None:
-    """Refuse a corpus that is too small, with what it has and what is needed."""
+    """Raise an error if the corpus is too small, with what it has and what is needed."""
     if len(corpus.aspects) < shape.n_way:
         raise AwattError(
-            f"the {corpus.split} split has {len(corpus.aspects)} aspects, but {shape.n_way}-way needs {shape.n_way}. "
-            f"Add aspects or lower --n-way."
+            f"the {corpus.split} split has {plural(len(corpus.aspects), 'aspect')}, but {shape.n_way}-way needs "
+            f"{shape.n_way}. Add aspects or lower --n-way."
         )
     needed = shape.n_shot + shape.n_query
     for aspect, members in zip(corpus.aspects, corpus.members, strict=True):
         if len(members) < needed:
             raise AwattError(
-                f"aspect '{aspect}' has {len(members)} sentences, but {shape.n_shot}-shot with {shape.n_query} queries "
-                f"needs {needed}. Add {needed - len(members)}, or lower --n-shot or --n-query."
+                f"aspect '{aspect}' has {plural(len(members), 'sentence')}, but {_requirement(shape)} needs "
+                f"{needed}. Add {needed - len(members)}, or lower --n-shot or --n-query."
             )
 
 
+def _requirement(shape: EpisodeShape) -> str:
+    return f"{shape.n_shot}-shot with {plural(shape.n_query, 'query', 'queries')}"
+
+
 def _mix(values: Keys) -> Keys:
-    """The finaliser of SplitMix64 (Steele et al. 2014): every bit of the input moves every bit of the output."""
+    """The finaliser of SplitMix64 (Steele et al. 2014): every input bit affects every output bit."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -187,7 +192,7 @@ def _keys(streams: Keys, stream: int, width: int) -> Keys:
 
 
 def _lowest(keys: Keys, count: int) -> npt.NDArray[np.int64]:
-    """The places of the ``count`` lowest keys of each row, lowest first: a draw without replacement."""
+    """The positions of the ``count`` lowest keys of each row, lowest first: a draw without replacement."""
     if count < keys.shape[1]:
         part = np.argpartition(keys, count - 1, axis=1)[:, :count]
     else:

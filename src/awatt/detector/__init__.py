@@ -1,4 +1,4 @@
-"""The tool: `AspectDetector`, and what it is made of. People call it with their sentences; it knows no episodes."""
+"""`AspectDetector` and its parts: the tool people use on their own sentences. Nothing here needs episodes."""
 
 from awatt.detector.detector import AspectDetector
 from awatt.detector.results import Detection, Review, Word

@@ -1,4 +1,4 @@
-"""A file in, a file out: the aspects of every row, a batch at a time, in constant memory."""
+"""Detect aspects in every row of a file, batch by batch, in constant memory."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
 BATCH = 1024  # rows
-SAMPLE = 2**22  # bytes, from which the number of rows is estimated
-LISTED = 20  # faulty rows that are named; the others are counted
-COUNTED = ("rows", "none", "aspects")  # what a resumed run begins with; faulty rows are met again
+SAMPLE_BYTES = 2**22  # read to estimate the number of rows
+MAX_LISTED_ERRORS = 20  # unreadable rows to list; further ones are only counted
+RESUMED_COUNTS = ("rows", "none", "aspects")  # restored on resume; unreadable rows are read and counted again
 
 
 @dataclass(frozen=True)
 class BulkConfig:
-    """What to read and what to write."""
+    """What to read and which columns to write."""
 
     text_column: str = "text"
-    format: str | None = None  # of the input; None: by its suffix
+    format: str | None = None  # of the input; None: from its suffix
     out_format: str | None = None
-    reviews: bool = False  # rows are texts of several sentences
+    reviews: bool = False  # each row is a text of several sentences
     words: bool = False
     prefix: str = ""  # of the new columns
 
 
 @dataclass
 class Summary:
-    """What has been found so far."""
+    """Counts so far: rows, rows without an aspect, rows per aspect, unreadable rows."""
 
     rows: int = 0
     none: int = 0
     aspects: dict[str, int] = field(default_factory=dict)
     n_faults: int = 0
-    faults: list[str] = field(default_factory=list)  # the first ones
-    max_errors: int = LISTED
+    faults: list[str] = field(default_factory=list)  # messages of the first ``max_errors``
+    max_errors: int = MAX_LISTED_ERRORS
 
     def add_fault(self, fault: DataError) -> None:
         """Count a row that could not be read."""
@@ -60,7 +60,7 @@ class Summary:
             self.faults.append(str(fault))
 
     def add(self, found: Sequence[Detection | Review]) -> None:
-        """Count what was found in some rows."""
+        """Count the detections of some rows."""
         self.rows += len(found)
         for each in found:
             self.none += not each.aspects
@@ -76,16 +76,16 @@ def detect_file(
     *,
     overwrite: bool = False,
     resume: bool = False,
-    max_errors: int = LISTED,
+    max_errors: int = MAX_LISTED_ERRORS,
     also_read: Sequence[str] = (),
     learn_from_input: bool = False,
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of ``source`` and write the rows, with new columns, to ``out``.
 
-    ``also_read`` are other files that must not be overwritten. With ``learn_from_input`` a sample of the input is what
-    the detector takes for the file: spread over its first rows; of a pipe, the first batch. Rows that cannot be read
-    are counted and left out. JSONL, CSV and TSV files can be resumed; what goes to stdout or to Parquet cannot.
+    ``also_read`` are further input files, which must not be overwritten. With ``learn_from_input`` the detector learns
+    from a sample of the input, spread over its first rows (of a pipe, from the first batch). Unreadable rows are
+    counted and left out. Only JSONL, CSV and TSV files can be resumed.
     """
     summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
     columns: list[str] = []
@@ -100,14 +100,14 @@ def detect_file(
     )
     kind, _ = format_of(out, config.out_format)
     if kind == "txt":
-        raise AwattError(f"{out}: plain text has no room for aspects. Write .jsonl, .csv, .tsv or .parquet.")
+        raise AwattError(f"{out}: plain text cannot hold aspects. Write .jsonl, .csv, .tsv or .parquet.")
     for read in (source, *also_read):
         check_apart(out, read)
     make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
     plain = out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM
     if plain and resume:
-        advice = "Read a file, and write .jsonl, .csv or .tsv."
-        raise AwattError(f"--resume cannot go on from '{source}' to '{out}'. {advice}")
+        advice = "Read from a file and write .jsonl, .csv or .tsv."
+        raise AwattError(f"--resume does not work from '{source}' to '{out}'. {advice}")
     if learn_from_input and detector.loaded_model.learns_from_reviews:
         if source == STANDARD_STREAM:
             first = next(batches, [])
@@ -118,21 +118,21 @@ def detect_file(
         detector = copy(detector).use_reviews(sample)
     writer: Any
     if plain:
-        writer = _Plain(out, overwrite, config.out_format)
+        writer = _NonResumableWriter(out, overwrite, config.out_format)
     else:
         settings = _settings(detector, source, config)
         writer = ResumableWriter(out, settings, overwrite=overwrite, resume=resume, format=config.out_format)
         if writer.complete:
-            kept = "already complete and left as it is; its input, examples and settings were not compared"
-            raise AlreadyCompleteError(f"{out}: {kept}. Use --overwrite to make it anew.")
+            kept = "already complete, left unchanged; its input, examples and settings were not compared"
+            raise AlreadyCompleteError(f"{out}: {kept}. Use --overwrite to write it again.")
     with writer:
         if writer.rows:
-            for name in COUNTED:
+            for name in RESUMED_COUNTS:
                 setattr(summary, name, writer.state[name])
         for batch in _skip(batches, writer.rows):
             found = find(detector, [record.text for record in batch], config)
             summary.add(found)
-            writer.write(make_rows(batch, found), {name: getattr(summary, name) for name in COUNTED})
+            writer.write(make_rows(batch, found), {name: getattr(summary, name) for name in RESUMED_COUNTS})
             on_batch(summary)
         if not summary.rows:
             writer.write_header(make_rows.empty(columns, find(detector, [""], config)))
@@ -140,23 +140,23 @@ def detect_file(
 
 
 def find(detector: AspectDetector, texts: Sequence[str], config: BulkConfig) -> Sequence[Detection | Review]:
-    """What is in each text, or in each review."""
+    """Detect in each text, as a sentence or as a review."""
     detect = detector.detect_reviews if config.reviews else detector.detect_many
     return detect(texts, words=config.words)
 
 
 def check_apart(out: str, source: str) -> None:
-    """Raise if the file to write is one to read."""
+    """Raise if the output file is also an input file."""
     if STANDARD_STREAM not in (out, source) and os.path.realpath(out) == os.path.realpath(source):
-        raise AwattError(f"{out}: this is a file to read. Write to another one.")
+        raise AwattError(f"{out}: this file is an input. Choose another output file.")
 
 
 class AlreadyCompleteError(AwattError):
-    """A run was to be resumed that had come to its end."""
+    """Raised on resuming a run that is already complete."""
 
 
-class _Plain(RecordWriter):
-    """A writer that cannot be resumed, with the face of one that can."""
+class _NonResumableWriter(RecordWriter):
+    """Has the interface of ``ResumableWriter`` but starts at row 0 and saves no state."""
 
     rows = 0
 
@@ -174,7 +174,7 @@ def _settings(detector: AspectDetector, source: str, config: BulkConfig) -> dict
 
 
 def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
-    """What the rows depend on besides the input, under the names that a person knows."""
+    """What the output depends on besides the input, keyed by names for messages to the user."""
     digest = hashlib.sha256()
     if detector.fitted_ is not None:
         for name, array in sorted(detector.loaded_model.pack(detector.fitted_).items()):
@@ -187,7 +187,7 @@ def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
 
 
 def _skip(batches: Iterator[list[Record]], rows: int) -> Iterator[list[Record]]:
-    """Without the rows that are done."""
+    """Skip the rows that are already done."""
     for batch in batches:
         if rows < len(batch):
             yield batch[rows:]
@@ -196,7 +196,7 @@ def _skip(batches: Iterator[list[Record]], rows: int) -> Iterator[list[Record]]:
 
 @dataclass
 class RowMaker:
-    """The columns of the input, then what was found. A table gets a column for each aspect's score."""
+    """Makes output rows: the input's columns, then the detection. Tables get one score column per aspect."""
 
     config: BulkConfig
     aspects: tuple[str, ...]
@@ -212,14 +212,16 @@ class RowMaker:
         return [self.row(record, each) for record, each in zip(batch, found, strict=True)]
 
     def empty(self, columns: Sequence[str], found: Sequence[Detection | Review]) -> dict[str, object]:
-        """What a row would be, for an input that has ``columns`` but no rows."""
+        """An example row for an input that has ``columns`` but no rows."""
         fields = dict.fromkeys(name for name in columns if name != self.config.text_column)
         return self([Record("", fields=fields)], found)[0]
 
     def row(self, record: Record, found: Detection | Review) -> dict[str, object]:
         row = {self.config.text_column: record.text, **record.fields}
         for name in self.taken & row.keys():
-            raise AwattError(f"the input has a column '{name}' already. Name the new ones with, say, --prefix found_.")
+            raise AwattError(
+                f"the input already has a column '{name}'. Rename the new ones, for example with --prefix found_."
+            )
         aspects, scores, words, sentences = self.new
         row[aspects] = found.aspects
         if self.table:
@@ -244,7 +246,7 @@ class RowMaker:
 
 
 def estimate_rows(source: str, format: str | None = None) -> int | None:
-    """About how many rows a file has, for the time left; None for stdin."""
+    """Estimate a file's number of rows, for the time left; None if unknown, as for stdin."""
     if source == STANDARD_STREAM or not os.path.isfile(source):
         return None
     kind, compressed = format_of(source, format)
@@ -258,12 +260,12 @@ def estimate_rows(source: str, format: str | None = None) -> int | None:
             with ParquetFile(source) as file:
                 return int(file.metadata.num_rows)
         except (OSError, ArrowException):
-            return None  # reading says what is wrong with it
+            return None  # reading it will report the error
     size = os.path.getsize(source)
     with open(source, "rb") as raw:
         try:
             with gzip.GzipFile(fileobj=raw, mode="rb") if compressed else nullcontext(raw) as stream:
-                lines = cast("Any", stream).read(SAMPLE).count(b"\n") + 1
+                lines = cast("Any", stream).read(SAMPLE_BYTES).count(b"\n") + 1
                 read = max(raw.tell(), 1)
         except (OSError, EOFError, zlib.error):
             return None

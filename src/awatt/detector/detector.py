@@ -1,4 +1,4 @@
-"""AspectDetector: aspects by example, found in every sentence, with scores and the words that decided."""
+"""AspectDetector: learns aspects from examples and finds them in sentences, with scores and deciding words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from awatt.aspect_model.checks import check_examples
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
-from awatt.detector.examples import Examples, Given, check_texts, read_targets
+from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_targets
 from awatt.detector.models import Model, load_model
 from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review, Word
@@ -26,27 +26,27 @@ from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.thresholds import AUTO, BALANCED, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
 from awatt.detector.words import deciding_words, split_sentences
 from awatt.errors import AwattError
-from awatt.records.formats import shown
+from awatt.records.formats import short_repr
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
-CHUNK = 128  # sentences that are computed at once: their arrays stay in the cache, and memory stays small
+CHUNK = 128  # sentences per batch: their arrays fit the CPU cache, and memory stays small
 
 _log = logging.getLogger(__name__)
 
 
 class AspectDetector:
-    """Finds the aspects that a sentence mentions, from a few example sentences of each.
+    """Finds the aspects that a sentence mentions, given a few example sentences per aspect.
 
     threshold: what to aim for: "balanced" (the best expected F1; "auto" means it), "precise" (an expected precision of
-        at least 90 %) or "thorough" (an expected recall of at least 90 %); or a number from 0 to 1, or a dict of
-        these by aspect. It can be given again at every call, and changing it needs no fit.
-    mode: "auto" is the model's own rule. The detector's own model, and a run with the acceptance threshold, judge
-        every aspect on its own, so that none may be found, and a score is a probability; "acceptance" insists on that.
-        "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, cut at its static threshold for their
-        number. It picks relative to the other aspects, so it finds one even where there is none.
-    model: the folder of another model than the bundled one: a run of ``awatt train``, a model of ``awatt
+        at least 90 %) or "thorough" (an expected recall of at least 90 %); or a number from 0 to 1; or a dict from
+        aspect to any of these. Each call can override it; changing it needs no new fit.
+    mode: "auto" is the model's own rule. The bundled model, and a run with the acceptance threshold, decide on each
+        aspect separately: a score is a probability, and a sentence may have no aspect. "acceptance" requires such a
+        model. "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, compared with the static
+        threshold for their number. It compares aspects with each other, so it finds one even in off-topic sentences.
+    model: folder of a model to use instead of the bundled one: a run of ``awatt train``, a model of ``awatt
         train-detector``, or a saved detector.
-    classes: names for the columns of an indicator matrix ``y``, or the order of the labels.
+    classes: names of the columns of an indicator matrix ``y``, or the order of the labels.
     """
 
     def __init__(
@@ -59,23 +59,23 @@ class AspectDetector:
         self.threshold, self.mode, self.model, self.classes = threshold, mode, model, classes
 
     @classmethod
-    def from_examples(cls, examples: Given, reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
+    def from_examples(cls, examples: ExamplesInput, reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
         """A detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]`` or a file of such rows.
 
         Off-topic sentences, which mention no aspect, are given as ``{None: sentences}`` or with ``"aspects": []``. An
         aspect without sentences is detected by its name. ``reviews`` are unlabelled sentences of the file in which to
         detect: they tell how frequent the aspects are in it, and thereby where the thresholds should be.
         """
-        made, read = cls(**parameters), Examples.of(examples)
+        made, read = cls(**parameters), Examples.from_any(examples)
         if not isinstance(examples, Examples):
             made.check(read)
-        return made._learn_anew(read, reviews)._warn()
+        return made._learn_anew(read, reviews)._warn_about_empty_aspects()
 
     @classmethod
     def from_names(cls, names: Iterable[str], reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
         """A detector from the names of the aspects, or short descriptions, alone."""
         if isinstance(names, str):
-            raise AwattError(f"the names are {shown(names)}, but a list of names is needed. Put it in brackets.")
+            raise AwattError(f"the names are {short_repr(names)}, but a list of names is needed. Put it in brackets.")
         return cls.from_examples({name: [] for name in names}, reviews, **parameters)
 
     def check(self, examples: Examples) -> None:
@@ -88,7 +88,7 @@ class AspectDetector:
                 needed = f"aspect '{aspect}' has no example, and {self.model} does not read names"
                 raise AwattError(f"{needed}. Give it at least one sentence, or leave it out.")
 
-    # -- what examples teach
+    # -- learning
 
     def learn(self, examples: Examples) -> Self:
         """Learn from these examples, and from the sample of the file that there was before.
@@ -140,14 +140,14 @@ class AspectDetector:
         self._known = self._can_know(aspects, counts) & (fitted is not None)  # the model knows only these aspects
         self.classes_ = np.array(list(aspects if classes is None else classes))
 
-    def _warn(self) -> Self:
+    def _warn_about_empty_aspects(self) -> Self:
         for aspect in compress(self.aspects_, ~self._known):
             _log.warning("aspect '%s' has no example and will never be found", aspect)
         return self
 
     @property
     def loaded_model(self) -> Model:
-        """The model that computes."""
+        """The model in use, loaded from its folder."""
         return load_model(self.model)
 
     @property
@@ -159,28 +159,28 @@ class AspectDetector:
 
     @property
     def examples(self) -> Examples:
-        """What it learned from."""
+        """The examples it learned from."""
         if self.aspects and self.examples_ is None:
-            raise AwattError("this detector was saved without its examples, which this needs. Save it with them.")
+            raise AwattError("this detector was saved without its examples, which are needed here. Save it with them.")
         assert self.examples_ is not None
         return self.examples_
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
-        """Add an aspect."""
+        """Add an aspect with its examples."""
         if aspect.strip() in self.aspects:
-            raise AwattError(f"there is an aspect '{aspect}' already. Use add_examples, or another name.")
-        return self.learn(self.examples.extended(aspect, examples))._warn()
+            raise AwattError(f"there already is an aspect '{aspect}'. Use add_examples, or choose another name.")
+        return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
     def add_examples(self, aspect: str, examples: Sequence[str]) -> Self:
-        """Add examples of an aspect."""
+        """Add examples to an existing aspect."""
         choose(dict.fromkeys(self.aspects), aspect, "aspect")
-        return self.learn(self.examples.extended(aspect, examples))._warn()
+        return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
     def remove_aspect(self, aspect: str) -> Self:
-        """Forget an aspect and the sentences that mentioned no other."""
+        """Remove an aspect and the examples that mention only this aspect."""
         choose(dict.fromkeys(self.aspects), aspect, "aspect")
         if len(self.aspects) == 1:
-            raise AwattError(f"'{aspect}' is the only aspect. Add another one before it is removed.")
+            raise AwattError(f"'{aspect}' is the only aspect. Add another one before removing it.")
         self.learn(self.examples.without(aspect))
         if isinstance(self.threshold, Mapping):
             self.threshold = {name: value for name, value in self.threshold.items() if name != aspect}
@@ -189,35 +189,35 @@ class AspectDetector:
     # -- detection
 
     def detect(self, text: str, threshold: Threshold | None = None) -> Detection:
-        """What one sentence mentions."""
+        """Find the aspects in one sentence."""
         return self.detect_many([text], threshold)[0]
 
     def detect_many(
         self, texts: Iterable[str], threshold: Threshold | None = None, words: bool = True
     ) -> list[Detection]:
-        """What each sentence mentions; without ``words`` it is faster."""
+        """Find the aspects in each sentence; ``words=False`` is faster."""
         checked = check_texts(texts)
         return self._detections(checked, [0] * len(checked), threshold, words)
 
     def detect_review(self, text: str, threshold: Threshold | None = None) -> Review:
-        """What a text of several sentences mentions, sentence by sentence; offsets are those of the whole text."""
+        """Find the aspects in each sentence of a review; offsets refer to the whole text."""
         return self.detect_reviews([text], threshold)[0]
 
     def detect_reviews(
         self, texts: Iterable[str], threshold: Threshold | None = None, words: bool = True
     ) -> list[Review]:
-        """What each text of several sentences mentions."""
+        """Find the aspects in each sentence of each review."""
         reviews = check_texts(texts)
-        # A blank review has no sentence, but must have scores like any other.
+        # A blank review has no sentences; one empty sentence gives it scores like any other.
         parts = [list(split_sentences(text)) or [(0, text)] for text in reviews]
-        begins = [start for sentences in parts for start, _ in sentences]
-        found = iter(self._detections([text for part in parts for _, text in part], begins, threshold, words))
+        starts = [start for sentences in parts for start, _ in sentences]
+        found = iter(self._detections([text for part in parts for _, text in part], starts, threshold, words))
         return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
 
     def transform(self, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
-        """Deprecated: ``awatt.scale.dataset.transform(detector, dataset)`` does the same for a Ray dataset."""
+        """Deprecated: use ``awatt.scale.dataset.transform(detector, dataset)`` for a Ray dataset."""
         warnings.warn(
-            "AspectDetector.transform will go: use awatt.scale.dataset.transform(detector, dataset).",
+            "AspectDetector.transform will be removed. Use awatt.scale.dataset.transform(detector, dataset).",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -226,31 +226,31 @@ class AspectDetector:
         return transform(self, dataset, text_column, prefix)
 
     def _detections(
-        self, texts: list[str], begins: list[int], threshold: Threshold | None, words: bool
+        self, texts: list[str], starts: list[int], threshold: Threshold | None, words: bool
     ) -> list[Detection]:
-        """``begins`` shift the offsets of the words."""
+        """``starts`` is where each text starts in its review; word offsets are shifted by it."""
         cut, model = self.thresholds(threshold), self.loaded_model
         found: list[Detection] = []
         for first in range(0, len(texts), CHUNK):
-            part, shifts = texts[first : first + CHUNK], begins[first : first + CHUNK]
+            part, shifts = texts[first : first + CHUNK], starts[first : first + CHUNK]
             sentences = model.tokenize(part)
             scores, accepted = self._decide(self._predict(part, sentences), cut)
-            decided = self._words(part, shifts, sentences, accepted) if words else {}
+            deciding = self._words(part, shifts, sentences, accepted) if words else {}
             rows = zip(part, shifts, scores.round(4).tolist(), accepted.tolist(), strict=True)
             found += [
                 Detection(
                     text,
                     list(compress(self.aspects_, hits)),
                     dict(zip(self.aspects_, row, strict=True)),
-                    decided.get(number, {}),
-                    begin,
+                    deciding.get(number, {}),
+                    start,
                 )
-                for number, (text, begin, row, hits) in enumerate(rows)
+                for number, (text, start, row, hits) in enumerate(rows)
             ]
         return found
 
     def _predict(self, texts: Sequence[str], sentences: Sentences) -> Prediction:
-        """Of all aspects; a blank text mentions nothing, and an aspect that the model does not know is never found."""
+        """Predict all aspects. Blank texts and aspects unknown to the model have score 0 and are never accepted."""
         scores = np.zeros((len(texts), len(self.aspects)))
         accepted = np.zeros(scores.shape, dtype=bool)
         if self.fitted_ is not None and len(texts):
@@ -262,14 +262,14 @@ class AspectDetector:
         return Prediction(scores, accepted)
 
     def _decide(self, predicted: Prediction, cut: Floats) -> Prediction:
-        """With a number from which each aspect counts; where there is none (NaN), as the model decided."""
+        """Apply the threshold of each aspect; where it is NaN, keep the model's own decision."""
         accepted = np.where(np.isnan(cut), predicted.accepted, predicted.scores >= cut)
         return Prediction(predicted.scores, accepted)
 
     def _words(
-        self, texts: Sequence[str], begins: Sequence[int], sentences: Sentences, accepted: Bools
+        self, texts: Sequence[str], starts: Sequence[int], sentences: Sentences, accepted: Bools
     ) -> dict[int, dict[str, list[Word]]]:
-        """For each text in which something was found, the words that decided, by aspect."""
+        """Deciding words by aspect, for each text with at least one aspect."""
         wanted, model = np.flatnonzero(accepted.any(1)), self.loaded_model
         if not len(wanted) or self.fitted_ is None:
             return {}
@@ -278,14 +278,14 @@ class AspectDetector:
         if weights is None:
             return {}
         encodings = model.tokenizer.encode_batch([texts[number] for number in wanted.tolist()])
-        column_of = np.cumsum(self._known) - 1  # in the model, which may not know every aspect
+        column_of = np.cumsum(self._known) - 1  # column in the model, which may not know every aspect
         found = {}
         parts = np.split(weights, np.cumsum(taken.lengths)[:-1])
         for number, weight, encoding in zip(wanted.tolist(), parts, encodings, strict=True):
             offsets = encoding.offsets[: len(weight)]
             found[number] = {
                 self.aspects_[aspect]: deciding_words(
-                    texts[number], offsets, weight[: len(offsets), column_of[aspect]], begins[number]
+                    texts[number], offsets, weight[: len(offsets), column_of[aspect]], starts[number]
                 )
                 for aspect in np.flatnonzero(accepted[number])
             }
@@ -295,17 +295,17 @@ class AspectDetector:
         choose(dict.fromkeys(MODES), self.mode, "mode")
         if self.mode == "acceptance" and not self.loaded_model.probabilistic:
             name = self.loaded_model.threshold_name
-            advice = "Train one with --threshold acceptance, or leave the mode at auto."
+            advice = "Train a run with --threshold acceptance, or use mode auto."
             raise AwattError(
                 f"mode acceptance needs probabilities, but {self.model} has the {name} threshold. {advice}"
             )
         return self.mode
 
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
-        """The score from which each aspect counts as found; NaN where the model decides per sentence. (n_aspects,)"""
+        """The lowest score at which each aspect is found; NaN where the model decides per sentence. (n_aspects,)"""
         aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
         cut = resolve(wanted, aspects, self._aimed_thresholds)
-        return np.maximum(cut, 1e-12)  # a score of 0 is no detection, whatever the threshold: blank texts have it
+        return np.maximum(cut, 1e-12)  # a score of 0, as blank texts have, is never a detection
 
     def _aimed_thresholds(self, aim: str) -> Floats:
         """The model's own for an aim. (n_aspects,)"""
@@ -316,7 +316,7 @@ class AspectDetector:
             found[self._known] = self.loaded_model.thresholds(self.fitted_, mode, aim)
         return found
 
-    # -- scikit-learn's contract, without importing it
+    # -- scikit-learn's estimator interface, without importing it
 
     def fit(self, X: Iterable[str], y: Any, reviews: Iterable[str] | None = None) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes).
@@ -326,8 +326,10 @@ class AspectDetector:
         texts = check_texts(X)
         labels, classes, indicators = read_targets(y, self.classes, len(texts))
         if not labels.any():
-            raise AwattError("no text has a label, so there is nothing to learn. Give at least one text one label.")
-        self._learn_anew(Examples.from_indicators(texts, labels, list(map(str, classes))), reviews)._warn()
+            raise AwattError("no text has a label, so there is nothing to learn. Label at least one text.")
+        self._learn_anew(
+            Examples.from_indicators(texts, labels, list(map(str, classes))), reviews
+        )._warn_about_empty_aspects()
         self.classes_, self.indicators_ = np.array(list(classes)), indicators
         return self
 
@@ -336,18 +338,18 @@ class AspectDetector:
         return self.predictions(X).scores
 
     def score_tokenized(self, texts: Sequence[str], sentences: Sentences) -> Floats:
-        """``predict_proba`` of texts that ``loaded_model`` has tokenised already, computed at once."""
+        """``predict_proba`` for texts already tokenised by ``loaded_model``, in one batch."""
         return self._predict(texts, sentences).scores
 
     def predictions(self, texts: Iterable[str], threshold: Threshold | None = None) -> Prediction:
-        """Scores, and which aspects are found, (n_texts, n_aspects) each."""
+        """Scores and decisions, (n_texts, n_aspects) each."""
         checked, cut, model = check_texts(texts), self.thresholds(threshold), self.loaded_model
         parts = [checked[first : first + CHUNK] for first in range(0, len(checked), CHUNK)] or [[]]
         found = [self._decide(self._predict(part, model.tokenize(part)), cut) for part in parts]
         return Prediction(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def predict(self, X: Iterable[str], threshold: Threshold | None = None) -> Any:  # noqa: N803
-        """What ``fit`` was given: an indicator matrix (n_texts, n_classes), or a list of label lists."""
+        """Labels in the form that ``fit`` was given: an indicator matrix (n_texts, n_classes), or label lists."""
         accepted = self.predictions(X, threshold).accepted
         if self.indicators_:
             return accepted.astype(np.int64)
@@ -355,14 +357,14 @@ class AspectDetector:
         return [[names[column] for column in np.flatnonzero(row)] for row in accepted]
 
     def score(self, X: Iterable[str], y: Any) -> float:  # noqa: N803
-        """F1 over all pairs of text and class, so that it is defined for any part of the data."""
+        """Micro-F1, over all (text, class) pairs, so that it is defined for any part of the data."""
         found = self.predictions(X).accepted
         return f1(self._targets(y, len(found)), found)
 
     def tune_threshold(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803
-        """Set ``threshold`` to what gives the best F1 on these labelled texts, other ones than the examples.
+        """Set ``threshold`` to the values with the best F1 on these labelled texts, which must not be the examples.
 
-        An aspect with fewer than 5 of them takes the best common threshold.
+        An aspect with fewer than 5 labelled texts gets the best common threshold.
         """
         scores, auto = self.predict_proba(X), float(without_nan(self.thresholds(AUTO))[0])
         self.threshold = tune(self._targets(y, len(scores)), scores, self.aspects, auto)
@@ -372,11 +374,11 @@ class AspectDetector:
         return read_targets(y, self.classes_.tolist(), n_texts)[0]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, as ``__init__`` took them."""
+        """The parameters of ``__init__``."""
         return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters; nothing has to be learned again, unless it is the model."""
+        """Set parameters; only a new ``model`` requires learning again."""
         for name, value in parameters.items():
             choose(dict.fromkeys(PARAMETERS), name, "parameter")
             setattr(self, name, value)
@@ -386,7 +388,7 @@ class AspectDetector:
         return hasattr(self, "fitted_")
 
     def __sklearn_tags__(self) -> Any:
-        # No estimator_type: of a "classifier" scikit-learn refuses label lists, and takes two labels for yes and no.
+        # No estimator_type: scikit-learn rejects label lists for a "classifier", and treats two labels as binary.
         utils = sys.modules["sklearn.utils"]
         return utils.Tags(
             estimator_type=None,
@@ -404,24 +406,24 @@ class AspectDetector:
     # -- advice
 
     def report(self) -> Report:
-        """Which aspects are confusable, which examples look wrong, how good to expect it to be."""
+        """Expected F1, confusable aspects and examples that look mislabelled, by leave-one-out."""
         return make_report(self)
 
     def suggest(self, texts: Iterable[str], k: int = 10) -> list[Suggestion]:
-        """Which of these unlabelled sentences to label next: those that it is unsure of, and no two alike."""
+        """Choose ``k`` of these unlabelled sentences to label next: uncertain ones that differ from each other."""
         return make_suggestions(self, check_texts(texts), k)
 
     # -- folders
 
     def save_pretrained(self, folder: str | Path, examples: bool = True, overwrite: bool = False) -> Path:
-        """Save to a folder that needs nothing else. ``examples=False`` leaves the sentences out."""
+        """Save to a self-contained folder. ``examples=False`` leaves the example sentences out."""
         from awatt.detector.folder import save
 
         return save(self, Path(folder), examples, overwrite)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
-        """What ``save_pretrained`` saved."""
+        """Load a folder written by ``save_pretrained``."""
         from awatt.detector.folder import load
 
         return load(cls, Path(folder))

@@ -1,6 +1,6 @@
-"""A detector as a folder: config.json, model.safetensors, tokenizer.json, the aspects, the examples and a card.
+"""Saved detectors: config.json, model.safetensors, tokenizer.json, the aspects, the examples and a model card.
 
-It holds the model too, so that it loads anywhere and offline. No file of it can run code.
+The folder includes the model, so it loads anywhere and offline. No file in it can run code.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Kind = TypeVar("Kind", bound="AspectDetector")
 
 
 def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool) -> Path:
-    """Write the folder whole or not at all."""
+    """Write the folder atomically: whole or not at all."""
     is_saved = kind_of(folder) == DETECTOR
     if folder.exists() and not (overwrite and (folder.is_dir() and (is_saved or not any(folder.iterdir())))):
         advice = "Give overwrite=True to replace a saved detector" if is_saved else "Choose another folder"
-        raise AwattError(f"{folder}: there is something already. {advice}.")
+        raise AwattError(f"{folder}: already exists. {advice}.")
     if not folder.absolute().parent.is_dir():
         raise AwattError(f"{folder}: there is no folder '{folder.absolute().parent}'. Create it first.")
     temporary = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}.tmp")
@@ -104,7 +104,7 @@ def _card(detector: AspectDetector, examples: bool) -> str:
             *rows,
             "",
             _meaning(detector),
-            "An aspect with few examples is weak.",
+            "Aspects with few examples are less reliable.",
             "",
         ]
     )
@@ -117,7 +117,7 @@ def _meaning(detector: AspectDetector) -> str:
 
 
 def load(kind: type[Kind], path: Path) -> Kind:
-    """Read a folder, and check that each file is what was saved."""
+    """Load a folder, after checking every file against its digest."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_arrays
 
@@ -126,7 +126,7 @@ def load(kind: type[Kind], path: Path) -> Kind:
     threshold, mode = folder.setting("threshold", (str, int, float, dict)), folder.setting("mode", str)
     classes, indicators = folder.setting("classes", list), folder.setting("indicators", bool)
     for name in folder.digests:
-        folder.read(name)  # every file, before any is used
+        folder.read(name)  # checks every file before any is used
     detector = kind(threshold=threshold, mode=mode, model=path)
     try:
         examples = None

@@ -1,8 +1,8 @@
-"""The models a detector can use: its own, or any run of ``awatt train``. Both offer the same few things."""
+"""The models a detector can use: its own, or any run of ``awatt train``. Both implement ``Model``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,27 +13,26 @@ from tokenizers import Tokenizer
 
 from awatt.arrays import Sentences
 from awatt.aspect_model.model import BUNDLED, AspectModel
-from awatt.data.corpus import Corpus
-from awatt.data.episode import PredictedEpisodes, Prediction
-from awatt.data.sampler import EpisodeShape
+from awatt.data.episode import Prediction
 from awatt.errors import AwattError, require
 from awatt.folders import CONFIG, RUN, WEIGHTS, open_folder
+from awatt.research.evaluation import EpisodeModel
 
 BUNDLED_NAME = "bundled"
 
 
-class Model(Protocol):
-    """What a detector and an evaluation need. ``Fitted``, what examples taught, is the model's own kind of thing."""
+class Model(EpisodeModel, Protocol):
+    """The interface that a detector and an evaluation need. What ``fit`` returns is private to each model."""
 
     tokenizer: Tokenizer
 
     @property
     def kind(self) -> str:
-        """The kind of its folder."""
+        """The kind of its folder, see ``awatt.folders``."""
 
     @property
     def probabilistic(self) -> bool:
-        """Whether scores are probabilities; else they are the paper's ranking, which sums to 1 over the aspects."""
+        """Whether scores are probabilities, or the paper's ranking, which sums to 1 over the aspects."""
 
     @property
     def learns_from_reviews(self) -> bool:
@@ -71,60 +70,44 @@ class Model(Protocol):
         """One number for all aspects before anything was learned; the paper's static one if it has none."""
 
     def word_weights(self, fitted: Any, sentences: Sentences) -> npt.NDArray[np.floating] | None:
-        """The share of each token in the decision (n_tokens, n_aspects); None if a method has no attention."""
+        """Attention weight of each token (n_tokens, n_aspects); None if a method has no attention."""
 
     def mean_vectors(self, sentences: Sentences) -> npt.NDArray[np.float32]:
-        """A unit vector per sentence. (n_sentences, dim)"""
+        """One unit vector per sentence. (n_sentences, dim)"""
 
     def pack(self, fitted: Any) -> dict[str, npt.NDArray[Any]]:
-        """What was learned, as named arrays."""
+        """The result of ``fit`` as named arrays."""
 
     def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
         """The inverse of ``pack``."""
 
     def files(self) -> dict[str, bytes]:
-        """The model's files, for a folder."""
+        """The files of its folder: name -> content."""
 
     def config(self) -> dict[str, Any]:
-        """What its folder says besides the files."""
-
-    @property
-    def trained_with(self) -> tuple[EpisodeShape, int]:
-        """The episodes and the seed that an evaluation takes by default."""
-
-    @property
-    def threshold_name(self) -> str:
-        """What it decides with."""
-
-    def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
-        """Decide with another threshold; gives its name."""
-
-    def predict_episodes(
-        self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
-    ) -> Iterator[PredictedEpisodes]:
-        """Episodes 0 to ``episodes - 1`` of the corpus, in batches."""
+        """The settings for ``config.json``."""
 
 
 def load_model(path: str | Path | None = None) -> Model:
-    """The model in a folder, read once per process and again if its files change; the bundled one by default."""
+    """Load the model in a folder, by default the bundled one. Cached until its files change."""
     folder = BUNDLED if path is None or str(path) == BUNDLED_NAME else Path(path)
-    return _load(folder, *(_changed(folder / name) for name in (CONFIG, WEIGHTS)))
+    return _load(folder, *(_modified_at(folder / name) for name in (CONFIG, WEIGHTS)))
 
 
-def _changed(path: Path) -> int:
+def _modified_at(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:
-        return 0  # reading says what is wrong
+        return 0  # reading it will report the error
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, *changed: int) -> Model:
+def _load(path: Path, *modified_at: int) -> Model:
     return read_model(path)
 
 
 def read_model(path: str | Path, device: str = "cpu", threads: int | None = None) -> Model:
-    """The model in a folder of any kind, or ``"bundled"``, read anew; ``device`` and ``threads`` are those of a run."""
+    """Read the model in any folder, or ``"bundled"``, uncached; ``device`` and ``threads`` apply to runs only."""
     folder = open_folder(BUNDLED if str(path) == BUNDLED_NAME else Path(path)).model()
     if folder.kind == RUN:
         torch = require("torch", "train")
@@ -137,5 +120,7 @@ def read_model(path: str | Path, device: str = "cpu", threads: int | None = None
         model.system.to(pick_device(device))
         return model
     if device not in ("auto", "cpu"):
-        raise AwattError(f"the device is '{device}', but the detector's own model runs on the cpu. Leave it out.")
+        raise AwattError(
+            f"the device is '{device}', but the detector's own model runs on the CPU only. Leave out --device."
+        )
     return AspectModel.from_folder(folder)

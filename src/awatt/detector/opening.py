@@ -1,4 +1,4 @@
-"""The detector that ``--examples`` and ``--model`` describe."""
+"""Creates the detector that ``--examples`` and ``--model`` describe."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def open_detector(
     aspects_column: str = "aspects",
     text_option: str = "--text-column",
 ) -> AspectDetector:
-    """A detector that learns from ``examples`` with the bundled model or ``model``, or a saved one in ``model``.
+    """Load the saved detector in ``model``, or learn from ``examples`` with ``model`` (by default the bundled one).
 
-    ``aspects`` are names, with commas between them, of aspects that need no examples. ``text_option`` is the option
-    that names the examples' text column.
+    ``aspects`` are comma-separated names of aspects that need no examples. ``text_option`` is the option for the
+    examples' text column, named in messages.
     """
     names = [name.strip() for name in (aspects or "").split(",") if name.strip()]
     if aspects is not None and not names:
@@ -36,10 +36,10 @@ def open_detector(
         raise AwattError(f"Give {given}, or --model FOLDER (a saved detector).")
     kind = None if model is None else open_folder(model).kind
     if kind is not None and kind != DETECTOR and not learns:
-        raise AwattError(f"{model} is {KINDS[kind][0]}, which knows no aspects yet. Add --examples FILE.")
+        raise AwattError(f"{model} is {KINDS[kind][0]}, which has no aspects yet. Add --examples FILE.")
     if kind == DETECTOR and learns:
         option = "--aspects" if examples is None else "--examples"
-        raise AwattError(f"{model} is a saved detector, which has its examples already. Leave out {option} or --model.")
+        raise AwattError(f"{model} is a saved detector, which already has its examples. Leave out {option} or --model.")
     if kind == DETECTOR:
         detector = AspectDetector.from_pretrained(str(model))
     else:
@@ -48,18 +48,18 @@ def open_detector(
             known = _read_examples(str(examples), text_column, aspects_column, text_option)
             read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
         detector = AspectDetector(model=model)
-        detector.check(read.checked())
+        detector.check(read.validated())
         detector = AspectDetector.from_examples(read, model=model)
     if threshold:
         detector.set_params(threshold=parse_thresholds(threshold))
     if mode is not None:
         detector.set_params(mode=mode)
-    detector.thresholds()  # says now, not after the first row, what is wrong with them
+    detector.thresholds()  # raises for invalid thresholds now, not at the first row
     return detector
 
 
 def _read_examples(path: str, text_column: str, aspects_column: str, text_option: str) -> Examples:
     try:
         return Examples.read(path, text_column, aspects_column)
-    except DataError as error:  # it may advise the option that names the column of most files
+    except DataError as error:  # its advice may name --text-column, which means another file here
         raise AwattError(str(error).replace("--text-column", text_option)) from error.__cause__

@@ -1,4 +1,4 @@
-"""How good to expect the detector to be, as far as it can be known, and what the examples themselves tell."""
+"""What to expect of a detector, as far as it can be known, and what left-out examples show."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
 from awatt.detector.thresholds import Bools, Floats, f1, without_nan
 from awatt.errors import AwattError
-from awatt.records.formats import shown
+from awatt.records.formats import short_repr
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
-SINGLY = 200  # up to so many examples each one is left out on its own
-GROUPS = 20  # of more, one of so many groups at a time: thousands of examples take seconds, not minutes
-FEW = 3  # examples of an aspect, below which it is called weak
-CONFUSED = 2  # examples of two aspects in which the other one is found wrongly, from which both are named
+MAX_LEAVE_ONE_OUT = 200  # up to this many examples, each is left out on its own
+GROUPS = 20  # above that, this many groups are left out in turn: seconds instead of minutes
+FEW = 3  # an aspect with fewer examples is called weak
+MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are reported as confusable
 RESAMPLES = 1000
 UNKNOWN = (
     "How good it is cannot be known yet: label some sentences as they come in your reviews, off-topic ones included."
@@ -42,12 +42,12 @@ class Expectation:
 
 @dataclass(frozen=True)
 class AspectReport:
-    """An aspect when its examples are judged without themselves, and what to expect of it on the file."""
+    """How well an aspect is found in left-out examples, and what to expect of it on the file."""
 
     name: str
     examples: int
     recall: float  # share of its examples in which it is found
-    precision: float  # share of those in which it is found that are its own
+    precision: float  # share of the examples in which it is found that are its own
     f1: float
     expected_precision: Expectation | None = None  # None where it cannot be known
     expected_recall: Expectation | None = None
@@ -56,7 +56,7 @@ class AspectReport:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Two aspects, and in how many of the examples of only one of them the other one is found."""
+    """Two aspects, and in how many examples of only one of them the other one is found."""
 
     aspects: tuple[str, str]
     mixed_up: int
@@ -65,7 +65,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Suspect:
-    """An example that looks mislabelled when it is judged by the others."""
+    """An example that looks mislabelled to a detector that learned from the others."""
 
     text: str
     aspects: tuple[str, ...]
@@ -75,15 +75,15 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Report:
-    """The examples, each judged by a detector that never saw it, and what to expect on the file."""
+    """Each example predicted by a detector that did not learn from it, and what to expect on the file."""
 
     aspects: list[AspectReport]
     confusions: list[Confusion]
     suspects: list[Suspect]
     f1: float
-    f1_interval: tuple[float, float]  # 95 %, over resampled examples
+    f1_interval: tuple[float, float]  # 95 %, bootstrapped over examples
     n_examples: int
-    left_out: int  # examples at a time
+    left_out: int  # number of examples left out at a time
     expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be known yet
     n_reviews: int = 0  # sentences of the file that were looked at
 
@@ -97,8 +97,8 @@ class Report:
             numbers = f"{expected.value:.2f} ({expected.low:.2f} to {expected.high:.2f})"
             lines = [f"Expect an F1 of about {numbers} on {where}."]
         if (low, high) != (0.0, 1.0):
-            groups = "one" if self.left_out == 1 else f"{self.left_out} at a time"
-            counted = f"{self.n_examples} examples, {groups} left out"
+            groups = "one at a time" if self.left_out == 1 else f"{self.left_out} at a time"
+            counted = f"{self.n_examples} examples, left out {groups}"
             lines.append(f"On the examples themselves F1 is {self.f1:.2f} ({low:.2f} to {high:.2f}; {counted}).")
         return lines
 
@@ -106,7 +106,7 @@ class Report:
         width = max(len(aspect.name) for aspect in self.aspects)
         lines = [f"{'aspect':<{width}}  examples  found  right    F1"]
         for aspect in self.aspects:
-            note = "  weak: 1 example, cannot be checked; add at least 4" if aspect.examples == 1 else ""
+            note = "  weak: 1 example, which cannot be checked; add at least 4" if aspect.examples == 1 else ""
             if 1 < aspect.examples < FEW:
                 note = f"  weak: {aspect.examples} examples; 5 or more are better"
             numbers = f"{aspect.recall:>5.0%}  {aspect.precision:>5.0%}  {aspect.f1:.2f}"
@@ -123,16 +123,15 @@ class Report:
                 for pair in self.confusions
             ]
         if self.suspects:
-            lines += ["", "Examples that look mislabelled, the clearest first:"]
-            lines += [
-                f"  {shown(s.text)}: {', '.join(s.aspects) or 'none'} given, looks like {', '.join(s.looks_like)}"
-                for s in self.suspects
-            ]
+            lines += ["", "Examples that look mislabelled, clearest first:"]
+            for s in self.suspects:
+                given, other = ", ".join(s.aspects) or "none", ", ".join(s.looks_like)
+                lines.append(f"  {short_repr(s.text)}: labelled {given}, looks like {other}")
         return "\n".join(lines)
 
 
 def make_report(detector: AspectDetector) -> Report:
-    """Judge every example by a detector that learned from the others, and estimate what to expect on the file."""
+    """Predict every example with a detector that learned from the others, and estimate what to expect on the file."""
     examples, model = detector.examples, detector.loaded_model
     count = len(examples.texts)
     cut = without_nan(detector.thresholds())
@@ -144,12 +143,12 @@ def make_report(detector: AspectDetector) -> Report:
         quality = model.expected_quality(detector.fitted_, cut[detector._known])
     else:
         if count < 2:
-            raise AwattError("there is 1 example; a report leaves one out and needs 2 or more. Add examples.")
-        groups = count if count <= SINGLY else GROUPS
+            raise AwattError("there is 1 example, but a report leaves one out and needs at least 2. Add examples.")
+        groups = count if count <= MAX_LEAVE_ONE_OUT else GROUPS
         scores, found = _left_out_predictions(detector, examples, groups)
-    checkable = examples.labels & (examples.counts >= 2)  # an only example has nothing to be judged by
-    judged = np.asarray(~(examples.labels & ~checkable).any(1))
-    truth, found = examples.labels[judged], found[judged]
+    checkable = examples.labels & (examples.counts >= 2)  # leaving out an only example leaves nothing to learn from
+    checked = np.asarray(~(examples.labels & ~checkable).any(1))
+    truth, found = examples.labels[checked], found[checked]
     low, high = _interval(truth, found)
     aspects = [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))]
     if quality is not None:
@@ -165,7 +164,7 @@ def make_report(detector: AspectDetector) -> Report:
     return Report(
         aspects,
         _confusions(examples.aspects, truth, found),
-        _suspects(examples.take(judged), scores[judged], cut),
+        _suspects(examples.take(checked), scores[checked], cut),
         f1(truth, found) if len(truth) else 0.0,
         (low, high),
         count,
@@ -194,7 +193,7 @@ def _left_out_scores(detector: AspectDetector, model: AspectModel) -> Floats:
 
 
 def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: int) -> Prediction:
-    """Of each example by what the other groups teach. (n_examples, n_aspects)"""
+    """Predict each example from the other groups. (n_examples, n_aspects)"""
     scores, accepted = np.zeros(examples.labels.shape), np.zeros(examples.labels.shape, dtype=bool)
     group_of = np.arange(len(examples.texts)) % groups
     for group in range(groups):
@@ -213,20 +212,20 @@ def _aspect_report(examples: Examples, truth: Bools, found: Bools, column: int) 
 
 
 def _confusions(aspects: tuple[str, ...], truth: Bools, found: Bools) -> list[Confusion]:
-    wrong = (truth.T.astype(np.int64) @ (found & ~truth)).tolist()  # how often each is found in examples of each
+    wrong = (truth.T.astype(np.int64) @ (found & ~truth)).tolist()  # (aspect, wrongly found aspect) counts
     alone = (truth.T.astype(np.int64) @ ~truth).tolist()
     pairs = [
         Confusion((aspects[one], aspects[two]), wrong[one][two] + wrong[two][one], alone[one][two] + alone[two][one])
         for one, two in combinations(range(len(aspects)), 2)
     ]
-    named = (pair for pair in pairs if pair.mixed_up >= CONFUSED)
+    named = (pair for pair in pairs if pair.mixed_up >= MIN_CONFUSED)
     return sorted(named, key=lambda pair: -pair.mixed_up / pair.examples)
 
 
 def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
-    """Examples in which none of their own aspects is found, but another one is, the clearest first.
+    """Examples in which another aspect is found, but none of their own; clearest first.
 
-    An example in which nothing is found at all is not wrong: it says something that the others do not say.
+    An example in which nothing is found is not suspect: it merely differs from the other examples.
     """
     own = np.where(examples.labels, scores / cut, 0.0).max(1)
     other = np.where(examples.labels, 0.0, scores / cut).max(1)

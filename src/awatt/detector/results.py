@@ -1,4 +1,4 @@
-"""What was found in a sentence or a review: aspects, scores, the words that decided, and how to show them."""
+"""Results for a sentence or a review: aspects, scores and deciding words, and how to print them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 
-#: one colour an aspect, again from the first when they run out
+#: terminal colours, one per aspect, reused in turn
 COLOURS = (36, 33, 35, 32, 34, 31)
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the text, ``text[start:end]``, and its share of the attention for an aspect."""
+    """A word of the text, ``text[start:end]``, with its share of the attention for an aspect."""
 
     text: str
     start: int
@@ -23,29 +23,29 @@ class Word:
 
 @dataclass(frozen=True)
 class Detection:
-    """The aspects of one sentence.
+    """The aspects found in one sentence.
 
-    ``words`` are those that decided, in the order of the text, for each aspect that was found: attention, not proof.
-    Their offsets count from the beginning of the text that was given, of which this sentence begins at ``start``.
+    ``words`` has the deciding words of each aspect found, in text order: where the model looked, not a proof.
+    Offsets refer to the whole text that was given, in which this sentence begins at ``start``.
     """
 
     text: str
     aspects: list[str]
-    scores: dict[str, float]  # of all aspects, always
+    scores: dict[str, float]  # of every aspect, found or not
     words: dict[str, list[Word]]
     start: int = 0
 
     @property
     def end(self) -> int:
-        """Where the sentence ends in the text that was given."""
+        """Where the sentence ends in the whole text."""
         return self.start + len(self.text)
 
     def __str__(self) -> str:
-        """The sentence with its words marked: by colour on a terminal, else by brackets."""
+        """The sentence with its deciding words marked: in colour on a terminal, otherwise in brackets."""
         return self.highlight(colour=on_terminal())
 
     def highlight(self, colour: bool) -> str:
-        """The sentence with its words marked, then the aspects with their scores."""
+        """The sentence with its deciding words marked, then the aspects with their scores."""
         order = {aspect: number for number, aspect in enumerate(self.scores)}
         marks: dict[tuple[int, int], list[str]] = {}
         for aspect, words in self.words.items():
@@ -65,14 +65,14 @@ class Detection:
 
 @dataclass(frozen=True)
 class Review:
-    """A text of several sentences. An aspect is in it if it is in one of its sentences; its score is the highest."""
+    """A text of several sentences. It has the aspects of all its sentences, each with its highest score."""
 
     text: str
     sentences: list[Detection]
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """The highest score of each aspect in any sentence."""
+        """The highest score of each aspect over the sentences."""
         names = self.sentences[0].scores if self.sentences else {}
         return {name: max(sentence.scores[name] for sentence in self.sentences) for name in names}
 
@@ -84,22 +84,22 @@ class Review:
 
     @cached_property
     def words(self) -> dict[str, list[Word]]:
-        """The words that decided, with offsets into the whole text."""
+        """The deciding words, with offsets into the whole text."""
         return {
             aspect: [word for sentence in self.sentences for word in sentence.words.get(aspect, [])]
             for aspect in self.aspects
         }
 
     def __str__(self) -> str:
-        """A line a sentence, with its words marked."""
+        """One line per sentence, with its deciding words marked."""
         return "\n".join(map(str, self.sentences))
 
 
 def on_terminal() -> bool:
-    """Whether colours are wanted: stdout is a terminal, and NO_COLOR is not set."""
+    """Whether to print in colour: stdout is a terminal, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def paint(text: str, number: int) -> str:
-    """The text in the colour of the aspect with this number, bold."""
+    """The text in bold and in the colour of aspect ``number``."""
     return f"\x1b[1;{COLOURS[number % len(COLOURS)]}m{text}\x1b[0m"

@@ -1,4 +1,4 @@
-"""The detector on the bundled sample, with what a person says beside it."""
+"""The detector on the bundled sample, compared with a person's labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from awatt.records.reader import Record, read_records
 
 @dataclass(frozen=True)
 class DomainResult:
-    """What was found in the sentences of a domain that were no examples."""
+    """Detections in the sentences of a domain that were not examples."""
 
     domain: str
     aspects: tuple[str, ...]
@@ -27,7 +27,7 @@ class DomainResult:
 
 
 def detect_sample(n_shot: int, seed: int) -> list[DomainResult]:
-    """In each domain, learn from ``n_shot`` sentences of each aspect and detect in all others."""
+    """In each domain, learn from ``n_shot`` sentences per aspect and detect in all others."""
     domains: dict[str, list[Record]] = {}
     with as_file(files("awatt.data") / "sample.jsonl") as path:
         for record in chain.from_iterable(read_records(path)):
@@ -43,8 +43,8 @@ def _detect_domain(domain: str, records: list[Record], n_shot: int) -> DomainRes
         own = [record.text for record in records if record.aspects == (aspect,)]
         examples[aspect] = own[:n_shot]
         if len(own) <= n_shot:
-            count = f"aspect '{aspect}' of the sample has {len(own)} sentences of its own"
-            raise AwattError(f"{count}, but --n-shot {n_shot} needs more than that. Lower it.")
+            count = f"aspect '{aspect}' of the sample has {len(own)} sentences that mention only this aspect"
+            raise AwattError(f"{count}, but --n-shot {n_shot} needs at least {n_shot + 1}. Lower it.")
     taken = set(chain.from_iterable(examples.values()))
     rest = [record for record in records if record.text not in taken]
     texts = [record.text for record in rest]

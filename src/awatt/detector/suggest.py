@@ -1,4 +1,4 @@
-"""Which sentences to label next."""
+"""Chooses which sentences to label next."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A sentence worth labelling: the aspect of which the detector is least sure, and its score."""
+    """A sentence worth labelling, with the aspect the detector is least sure of and its score."""
 
     text: str
-    index: int  # in the list that was given
+    index: int  # position in the given list
     aspect: str
     score: float
 
@@ -30,10 +30,10 @@ def make_suggestions(
 ) -> list[Suggestion]:
     """``k`` sentences of which the aspects, in turn, are least sure; no two alike and none an example already.
 
-    ``scores`` are those of the texts (n_texts, n_aspects), where they are known already.
+    ``scores`` (n_texts, n_aspects) are the scores of the texts, if already computed.
     """
     if k < 1:
-        raise AwattError(f"{k} suggestions were asked for, but at least 1 is needed.")
+        raise AwattError(f"k is {k}, but needs at least 1.")
     scores = detector.predict_proba(texts) if scores is None else scores
     known, model = np.flatnonzero(detector._known), detector.loaded_model
     if not len(known):

@@ -1,4 +1,4 @@
-"""From probabilities to decisions: thresholds, the paper's rule, and a threshold that fits labelled sentences."""
+"""A detector's thresholds: given by the user, the model's own, or tuned on labelled sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.errors import AwattError
-from awatt.records.formats import shown
+from awatt.records.formats import short_repr
 from awatt.thresholds.default import default_threshold
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -21,7 +21,7 @@ AUTO = "auto"  # means balanced
 AIMS = (BALANCED, "precise", "thorough")
 CHOICES = "balanced, precise, thorough, auto (balanced) or a number from 0 to 1"
 MODES = ("auto", "acceptance", "paper")
-ENOUGH = 5  # labelled sentences of an aspect, below which a threshold of its own would follow chance
+MIN_TO_TUNE = 5  # labelled sentences an aspect needs for its own threshold; fewer would overfit
 
 
 def resolve(threshold: Threshold, aspects: Sequence[str], aimed: Callable[[str], Floats]) -> Floats:
@@ -46,12 +46,12 @@ def _check(threshold: object) -> str | float:
     if isinstance(threshold, str) and threshold in (AUTO, *AIMS):
         return BALANCED if threshold == AUTO else threshold
     if isinstance(threshold, str | bool | None) or not 0 <= (number := float(threshold)) <= 1:  # type: ignore[arg-type]
-        raise AwattError(f"the threshold is {shown(threshold)}, but one of these is needed: {CHOICES}.")
+        raise AwattError(f"the threshold is {short_repr(threshold)}, but one of these is needed: {CHOICES}.")
     return number
 
 
 def without_nan(thresholds: Floats) -> Floats:
-    """With the paper's static threshold where the model decides for each sentence anew. Same shape"""
+    """Replace NaN, where the model decides per sentence, with the paper's static threshold. Same shape."""
     return np.where(np.isnan(thresholds), default_threshold(len(thresholds)), thresholds)
 
 
@@ -63,8 +63,10 @@ def parse_thresholds(items: Sequence[str]) -> Threshold:
     for item in items:
         aspect, equals, value = item.rpartition("=")
         if not equals:
-            raise AwattError(f"--threshold is given {len(items)} times, then each needs ASPECT=NUMBER; found {item!r}.")
-        needed = f"after '=' one of these is needed: {CHOICES}; an aspect that is not named has auto"
+            raise AwattError(
+                f"--threshold is given {len(items)} times, so each needs the form ASPECT=NUMBER; found {item!r}."
+            )
+        needed = f"after '=' one of these is needed: {CHOICES}; aspects that are not named use auto"
         named[aspect] = _parse(value, item, needed)
     return named
 
@@ -79,21 +81,21 @@ def _parse(text: str, given: str, needed: str) -> str | float:
 
 
 def f1(truth: Bools, found: Bools) -> float:
-    """F1 over all pairs of sentence and aspect; 1 where nothing is to be found and nothing is found."""
+    """Micro-F1, over all (sentence, aspect) pairs; 1 if there is nothing to find and nothing is found."""
     wrong, right = int((truth != found).sum()), int((truth & found).sum())
     return 2 * right / (2 * right + wrong) if right + wrong else 1.0
 
 
 def best_threshold(truth: Bools, scores: Floats, otherwise: float) -> float:
-    """The threshold with the best F1 over all pairs, half-way between two scores; ``otherwise`` without a positive.
+    """The threshold with the best F1 over all pairs, half-way between two scores.
 
-    Of equally good ones it takes the nearest to ``otherwise``.
+    Ties go to the threshold nearest to ``otherwise``, which is also the result if no pair is positive.
     """
     order = np.argsort(-scores, axis=None)
     ranked, hits = scores.ravel()[order], truth.ravel()[order]
     if not hits.any():
         return otherwise
-    last = np.append(ranked[1:] < ranked[:-1], True)  # a cut lies behind the last of equal scores
+    last = np.append(ranked[1:] < ranked[:-1], True)  # equal scores cannot be separated
     right = np.cumsum(hits)
     quality = np.where(last, 2 * right / (np.arange(1, len(hits) + 1) + hits.sum()), -1.0)
     cuts = (ranked + np.append(ranked[1:], 0.0)) / 2
@@ -102,11 +104,11 @@ def best_threshold(truth: Bools, scores: Floats, otherwise: float) -> float:
 
 
 def tune(truth: Bools, scores: Floats, aspects: Sequence[str], otherwise: float) -> dict[str, float]:
-    """A threshold for each aspect: its own where it has enough sentences, else the best common one."""
+    """One threshold per aspect: its own if it has enough labelled sentences, otherwise the best common one."""
     common = best_threshold(truth, scores, otherwise)
     return {
         aspect: best_threshold(truth[:, [column]], scores[:, [column]], common)
-        if truth[:, column].sum() >= ENOUGH
+        if truth[:, column].sum() >= MIN_TO_TUNE
         else common
         for column, aspect in enumerate(aspects)
     }

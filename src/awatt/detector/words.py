@@ -1,4 +1,4 @@
-"""From texts to sentences and from tokens to words, with offsets."""
+"""Splits texts into sentences and merges tokens into words, with offsets."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from awatt.detector.results import Word
 
-#: letters and digits with what joins them ("didn't", "check-in", "3.5"), or one sign such as an emoji
+#: letters and digits with joining characters ("didn't", "check-in", "3.5"), or one symbol such as an emoji
 WORD = re.compile(r"\w+(?:['’.@/-]\w+)*|[^\w\s]")
-MOST_WORDS = 5  # of an aspect, that are shown
-SHARE = 0.5  # of the attention, that the shown words carry
+MAX_WORDS = 5  # per aspect
+SHARE = 0.5  # of the attention that the deciding words carry together
 LANGUAGE = "en"
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a text and where each begins; a line break ends a sentence. Blank ones are left out."""
+    """The sentences of a text with their start offsets. A line break ends a sentence; blank sentences are skipped."""
     from sentencex import segment
 
     place = 0
@@ -34,23 +34,23 @@ def split_sentences(text: str) -> Iterator[tuple[int, str]]:
 def deciding_words(
     text: str, offsets: Sequence[tuple[int, int]], weights: npt.NDArray[np.floating], shift: int = 0
 ) -> list[Word]:
-    """The fewest words that carry half of the attention, at most five, in the order of the text.
+    """The fewest words that carry half of the attention, at most five, in text order.
 
-    ``offsets`` are those of the tokens, ``weights`` their attention (n_tokens,). Tokens of one word are added up.
+    ``offsets`` and ``weights`` (n_tokens,) are those of the tokens; the weights of a word's tokens are summed.
     """
-    end = offsets[-1][1] if offsets else 0  # a long text is read up to here
+    end = offsets[-1][1] if offsets else 0  # long texts are truncated: the model reads up to here
     spans = [match.span() for match in takewhile(lambda match: match.start() < end, WORD.finditer(text))]
     if not spans:
         return []
-    begins = np.array([start for start, _ in spans])
-    word_of = np.searchsorted(begins, [start for start, _ in offsets], side="right") - 1  # of each token
+    starts = np.array([start for start, _ in spans])
+    word_of = np.searchsorted(starts, [start for start, _ in offsets], side="right") - 1  # of each token
     totals = np.bincount(np.maximum(word_of, 0), weights=weights, minlength=len(spans)).astype(np.float64)
     totals[[_is_punctuation(text[start:end]) for start, end in spans]] = 0
     if totals.sum() <= 0:
         return []
     totals = totals / totals.sum()
     heaviest = np.argsort(-totals, kind="stable")
-    count = min(int(np.searchsorted(np.cumsum(totals[heaviest]), SHARE - 1e-9)) + 1, MOST_WORDS)
+    count = min(int(np.searchsorted(np.cumsum(totals[heaviest]), SHARE - 1e-9)) + 1, MAX_WORDS)
     return [
         Word(text[start:end], start + shift, end + shift, round(float(totals[number]), 4))
         for number in sorted(heaviest[:count])
@@ -59,4 +59,4 @@ def deciding_words(
 
 
 def _is_punctuation(word: str) -> bool:
-    return len(word) == 1 and not word.isalnum() and ord(word) < 0x2190  # signs from the arrows on may be emoji
+    return len(word) == 1 and not word.isalnum() and ord(word) < 0x2190  # symbols from the arrows block on may be emoji

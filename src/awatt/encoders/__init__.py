@@ -1,4 +1,4 @@
-"""Encoders: text to a vector for each token."""
+"""Encoders: from text to one vector per token."""
 
 from awatt.encoders.base import Encoded, Encoder
 from awatt.encoders.glove import GloveCNN

@@ -1,4 +1,4 @@
-"""A convolution over packed sentences, on vectors that many tokens share."""
+"""A convolution over packed sentences that uses each distinct token vector once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from awatt.errors import AwattError
 
 
 class Convolution(nn.Module):
-    """Each token's vector is a linear map of the vectors in a window around it (Eq. 1), zeros beyond its sentence."""
+    """A linear map of the vectors in a window around each token (Eq. 1), with zeros beyond its sentence."""
 
     def __init__(self, width: int, hidden: int, window: int) -> None:
         super().__init__()
         if window < 1 or window % 2 == 0:
-            raise AwattError(f"encoder.window is {window}, needs an odd number: as many words before as after.")
+            raise AwattError(f"encoder.window is {window}, needs an odd number, so that the token is in the middle.")
         self.hidden, self.window = hidden, window
         # "All other parameters are initialized by sampling from a normal distribution N(0, 0.1)"
         self.kernel = nn.Parameter(torch.randn(width, window * hidden) * 0.1)
@@ -26,11 +26,11 @@ class Convolution(nn.Module):
     def forward(self, rows: Tensor, places: Integers, lengths: Integers) -> Tensor:
         """Token t has the vector ``rows[places[t]]``. (n_rows, width), (n_tokens,) -> (n_tokens, hidden)
 
-        A convolution is linear, so each *different* row is multiplied by the kernel once, and a token sums what the
-        rows around it contribute. A batch repeats its words several times; this is where the time goes.
+        A convolution is linear, so each *distinct* row is multiplied by the kernel once, and each token sums the
+        products of the rows around it. A batch repeats its words several times, and products take most of the time.
         """
         products = rows @ self.kernel  # (n_rows, window * hidden)
-        # One more row of zeros stands for what lies beyond a sentence's ends.
+        # An extra row of zeros is used beyond the ends of a sentence.
         parts = F.pad(products, (0, 0, 0, 1)).view(-1, self.hidden)
         hidden: Tensor = self.bias
         for slot, there in enumerate(_neighbours(places, lengths, self.window, beyond=len(rows))):
@@ -40,7 +40,7 @@ class Convolution(nn.Module):
 
 
 def _neighbours(places: Integers, lengths: Integers, window: int, beyond: int) -> list[Integers]:
-    """For each slot of the window the row that stands there, seen from every token; ``beyond`` outside its sentence."""
+    """For each position of the window, the row of that neighbour of every token; ``beyond`` outside its sentence."""
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     shifted = []
     for offset in range(-(window // 2), window // 2 + 1):

@@ -1,4 +1,4 @@
-"""GloVe word vectors, fine-tuned, and the paper's encoder: a convolution on top of them."""
+"""Fine-tuned GloVe word vectors, and the paper's encoder: a convolution on top of them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GloveConfig:
-    """The paper's sizes; where it is silent, the choice and its comparison stand in results/LOG.md."""
+    """The paper's sizes; results/LOG.md gives the reasons for choices that the paper leaves open."""
 
     hidden: int = 50
-    #: words in the vocabulary: all that the corpus needs, then GloVe's most frequent ones
+    #: size of the vocabulary: all words of the corpus, then GloVe's most frequent ones
     vocabulary: int = 50_000
     max_length: int = 100
-    #: a glove.6B.50d.txt to read instead of the installed package
+    #: a glove.6B.50d.txt to use instead of the installed package
     vectors: str = ""
 
 
 def read_glove(path: str = "") -> tuple[list[str], npt.NDArray[np.float32]]:
-    """Words, most frequent first, and their vectors: from a ``glove.*.txt``, or from the installed package."""
+    """Words, most frequent first, and their vectors, from a ``glove.*.txt`` or from the installed package."""
     return _read_text(Path(path)) if path else _read_package()
 
 
@@ -66,7 +66,7 @@ def _read_text(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
                 words.append(word)
                 values.append(row)
     except (FileNotFoundError, IsADirectoryError):
-        raise DataError("does not exist. Name a glove.6B.50d.txt, or leave it out to use the package.", path) from None
+        raise DataError("does not exist. Name a glove.6B.50d.txt, or omit it to use the package.", path) from None
     except UnicodeDecodeError as error:
         raise DataError(f"byte {error.start} is not UTF-8. Is this a GloVe text file?", path) from None
     if not words:
@@ -75,19 +75,19 @@ def _read_text(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
 
 
 def glove_tokenizer(config: GloveConfig, texts: Iterable[str]) -> tuple[Tokenizer, npt.NDArray[np.float32]]:
-    """A tokeniser that knows the corpus's words, and the vectors of its vocabulary; UNKNOWN starts as their mean."""
+    """A tokeniser for the words of the corpus, and the vectors of its vocabulary; UNKNOWN starts as their mean."""
     words, vectors = read_glove(config.vectors)
     splitter = word_tokenizer([UNKNOWN])
     needed = {word for text in texts for word in split_words(splitter, text)}
     vocabulary = build_vocabulary(words, needed, config.vocabulary)
     places = {word: place for place, word in enumerate(words)}
     rows = vectors[[places[word] for word in vocabulary[1:]]]
-    log.info("vocabulary: %d words, of %d that the corpus needs", len(vocabulary), len(needed))
+    log.info("vocabulary: %d words; the corpus has %d", len(vocabulary), len(needed))
     return word_tokenizer(vocabulary), np.concatenate([rows.mean(0, keepdims=True), rows])
 
 
 class Glove(Encoder):
-    """The table of word vectors, fine-tuned; what makes them contextual is the subclass's."""
+    """A fine-tuned table of word vectors; subclasses add the context."""
 
     sparse = ("table.weight",)
 
@@ -114,13 +114,13 @@ class Glove(Encoder):
 
 @dataclass(frozen=True)
 class GloveCnnConfig(GloveConfig):
-    """With the paper's convolution."""
+    """GloVe with the paper's convolution."""
 
     window: int = 3
 
 
 class GloveCNN(Glove):
-    """GloVe and a convolution (Zeng et al. 2014) on top: the paper's encoder.
+    """GloVe with a convolution on top (Zeng et al. 2014): the paper's encoder.
 
     https://aclanthology.org/C14-1220
     """

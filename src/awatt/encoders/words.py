@@ -1,8 +1,7 @@
-"""Text to tokens: one type, ``tokenizers.Tokenizer``, with character offsets, for every encoder.
+"""The word-level tokeniser. Every encoder's tokeniser is a ``tokenizers.Tokenizer`` with character offsets.
 
-The word-level tokeniser splits as the benchmark's own tokens do (Penn Treebank conventions, lower case:
-``did n't``, ``it 's``, both kinds of double quote written as two backticks), so that raw reviews meet the
-words that a model was trained on.
+It splits text like the benchmark's own tokens (Penn Treebank conventions, lower case: ``did n't``, ``it 's``, both
+kinds of double quote written as two backticks), so that raw reviews have the words that a model was trained on.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 UNKNOWN = "[UNK]"
 
-# A period after one of these stands for itself inside a text; the last period of a text is always split off.
+# A period after one of these is part of the word, except at the end of a text, where it is always split off.
 _ABBREVIATIONS = (
     *("mr", "mrs", "ms", "dr", "st", "vs", "jr", "ft", "ave", "co", "bros", "lt", "ok", "a.m", "p.m", "u.s", "n.c"),
     *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "oct", "nov", "dec", "wed", "sat"),
@@ -24,7 +23,7 @@ _ABBREVIATED = "|".join(rf"{start}{word}" for start in (r"\A", r"\s") for word i
 _CLOSERS = r"[\])}>'`]*"
 _PERIOD = rf"(?<=[^.\s])\.(?={_CLOSERS}\s*$)|(?<=[^.\s])(?<!{_ABBREVIATED})\.(?={_CLOSERS}\s)"
 _PUNCTUATION = r"\.\.\.|--|``|[;@#$%&?!()\[\]{}<>]|[:,](?!\d)"
-# Clitics and the words that the Penn Treebank writes in two; (?<=\S) leaves a lone "n't" or "'s" whole.
+# Clitics and words that the Penn Treebank splits in two; (?<=\S) keeps a lone "n't" or "'s" whole.
 _CLITIC = (
     r"(?<=\S)(?:n't|'(?:s|m|d|ll|re|ve)|')(?=\s|$)"
     r"|(?<=\bcan)not(?=\s|$)|(?<=\bgon|\bwan)na(?=\s|$)|(?<=\bgot)ta(?=\s|$)|(?<=\bgim|\blem)me(?=\s|$)"
@@ -34,7 +33,7 @@ _CLITIC = (
 def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
     """A word-level tokeniser over ``vocabulary`` (id = position); its first entry must be ``UNKNOWN``."""
     if not vocabulary or vocabulary[0] != UNKNOWN:
-        raise ValueError(f"a vocabulary begins with {UNKNOWN!r}, found {list(vocabulary[:1])!r}")
+        raise ValueError(f"a vocabulary must begin with {UNKNOWN!r}, found {list(vocabulary[:1])!r}")
     ids = {word: position for position, word in enumerate(vocabulary)}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Sequence(
@@ -56,15 +55,15 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
 
 
 def split_words(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of ``text`` as the tokeniser sees them, known or not."""
+    """The words of ``text`` as the tokeniser splits them, known or unknown."""
     normalized = tokenizer.normalizer.normalize_str(text)
     return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized)]
 
 
 def build_vocabulary(frequent: Sequence[str], needed: Iterable[str], limit: int) -> list[str]:
-    """``UNKNOWN``, the ``needed`` words that ``frequent`` knows, then its most frequent words up to ``limit``.
+    """``UNKNOWN``, the ``needed`` words that are in ``frequent``, then its most frequent words up to ``limit``.
 
-    ``frequent`` is a list of words with vectors, most frequent first; the needed words all stay, whatever the limit.
+    ``frequent`` are the words with vectors, most frequent first. All needed words are kept, whatever the limit.
     """
     wanted = set(needed)
     known = [word for word in frequent if word in wanted]

@@ -1,1 +1,1 @@
-"""A person's files, in and out: JSONL, CSV, TSV, Parquet and text."""
+"""Reading and writing the user's files: JSONL, CSV, TSV, Parquet and plain text."""

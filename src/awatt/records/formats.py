@@ -1,4 +1,4 @@
-"""What reading and writing records share: the names of the formats, and how values are shown and turned into JSON."""
+"""What readers and writers share: the formats, and values as JSON and in error messages."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from awatt.errors import DataError
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "txt")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 STANDARD_STREAM = "-"
-LONGEST_LINE = 2**24  # characters; bounds the memory when a quote never closes or a file is one huge line
-SEPARATORS = re.compile(r"[|;]")  # no comma: the name of an aspect may hold one
+MAX_LINE = 2**24  # characters; limits memory if a quote is never closed or a file is one huge line
+SEPARATORS = re.compile(r"[|;]")  # no comma: the name of an aspect may contain one
 HINTS = {
-    "json": " A .json file is one value; give one object a line: jq -c '.[]' in.json > out.jsonl",
+    "json": " A .json file is a single value; write one object per line: jq -c '.[]' in.json > out.jsonl",
     "xlsx": " Save the sheet as CSV (UTF-8).",
 }
 
@@ -29,7 +29,7 @@ Row = Mapping[str, object]
 
 
 def format_of(path: str, format: str | None) -> tuple[str, bool]:
-    """The name of the format and whether it is gzipped."""
+    """The name of the format, and whether the file is gzipped. ``format`` takes precedence over the suffix."""
     if format is None and path == STANDARD_STREAM:
         format = "jsonl"
     name = f".{format}".lower() if format else os.path.basename(path).lower()
@@ -38,7 +38,7 @@ def format_of(path: str, format: str | None) -> tuple[str, bool]:
         found = f"the format '{format}'" if format else f"the suffix '{dot and dot + kind}'"
         known = ", ".join(f".{each}" for each in FORMATS)
         hint = HINTS.get(kind, "")
-        raise DataError(f"{found} is not known. Use {known}, or one of them with .gz.{hint}", path)
+        raise DataError(f"{found} is not supported. Use {known}, or one of these with .gz.{hint}", path)
     return kind, name.endswith(".gz") or path.lower().endswith(".gz")
 
 
@@ -47,10 +47,10 @@ _limits_lock = threading.RLock()
 
 
 @contextmanager
-def long_cells() -> Iterator[None]:
-    """Let csv take long cells. Its limit is the process's: the last reader to end puts the first one back."""
+def allow_long_cells() -> Iterator[None]:
+    """Let the csv module accept long cells. Its limit is global: the last reader to finish restores the first one."""
     with _limits_lock:
-        _limits.append(csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit())))
+        _limits.append(csv.field_size_limit(max(MAX_LINE, csv.field_size_limit())))
     try:
         yield
     finally:
@@ -58,36 +58,39 @@ def long_cells() -> Iterator[None]:
             csv.field_size_limit(_limits.pop())
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
+    """A value as an error message quotes it: at most 60 characters."""
     text = "null" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def reason(error: Exception) -> str:
+    """What an exception says, in one line."""
     known = error.strerror if isinstance(error, OSError) else None
-    return known or " ".join(str(error).split())  # one line
+    return known or " ".join(str(error).split())
 
 
-class UnfitError(Exception):
-    """A value that does not fit; who catches it knows the place."""
+class InvalidValueError(Exception):
+    """A value that cannot be read or written. Whoever catches it adds the file and the line."""
 
 
-def plain(value: object) -> object:
-    """What JSON and CSV write for a value that they do not have."""
+def to_plain(value: object) -> object:
+    """A value of a type that JSON and CSV lack, as one that they have."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, date | time | timedelta | Decimal):
         return str(value)
-    raise UnfitError(f"found {shown(value)}, which this format cannot hold. Write .parquet.")
+    raise InvalidValueError(f"found {short_repr(value)}, which this format cannot store. Write .parquet.")
 
 
-JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=plain)
+JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=to_plain)
 
 
 def to_json(value: object) -> str:
+    """A value as JSON; NaN and infinity, which JSON lacks, become null."""
     try:
         return JSON.encode(value)
-    except ValueError:  # NaN or infinity, which JSON does not have
+    except ValueError:
         return JSON.encode(_without_nan(value))
 
 

@@ -1,6 +1,6 @@
-"""Records in: JSONL, CSV, TSV, Parquet and plain text, each also gzipped, a batch at a time.
+"""Reads records in batches from JSONL, CSV, TSV, Parquet and plain text, each also gzipped.
 
-The suffix names the format; ``-`` is stdin.
+The suffix tells the format; ``-`` is stdin.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from awatt.errors import AwattError, DataError
-from awatt.records.format_readers import READERS, OpenPart, Report, Rows, Source, raise_fault
-from awatt.records.formats import SEPARATORS, STANDARD_STREAM, Row, UnfitError, format_of, shown
+from awatt.records.format_readers import READERS, OnError, OpenPart, Rows, Source, raise_error
+from awatt.records.formats import SEPARATORS, STANDARD_STREAM, InvalidValueError, Row, format_of, short_repr
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A sentence, its aspects (none if unlabelled), the other columns in order, and where it began."""
+    """A sentence, its aspects (none if unlabelled), the other columns in order, and the line where it begins."""
 
     text: str
     aspects: tuple[str, ...] = ()
     fields: Row = field(default_factory=dict)
-    line: int = 0  # counts from 1; the row for Parquet
+    line: int = 0  # from 1; for Parquet the number of the row
 
 
 def read_records(
@@ -36,17 +36,17 @@ def read_records(
     batch_size: int = 1024,
     separator: str | None = None,
     format: str | None = None,
-    on_error: Report | None = None,
+    on_error: OnError | None = None,
     on_columns: Callable[[Sequence[str]], None] = lambda names: None,
     part: OpenPart | None = None,
 ) -> Iterator[list[Record]]:
-    """Give the records of ``path`` in lists of ``batch_size``, reading little further than asked for.
+    """Yield the records of ``path`` in lists of ``batch_size``, without reading far ahead.
 
-    Aspects are a list, or a string: a JSON list, or names between ``separator`` (None: ``|`` or ``;``).
-    ``format``, such as "csv" or "txt.gz", goes before the suffix; stdin is JSONL unless it says otherwise.
-    The first fault raises. With ``on_error``, faulty rows are reported there and skipped, and only a fault of
-    the whole file raises (cut short, no such column). ``on_columns`` is given the names of a table's columns.
-    ``part`` is what to read of the file; lines count from its beginning.
+    Aspects are a list, or a string: a JSON list, or names separated by ``separator`` (None: ``|`` or ``;``).
+    ``format``, such as "csv" or "txt.gz", takes precedence over the suffix; stdin is JSONL by default.
+    The first error raises. With ``on_error``, bad rows are reported there and skipped, and only an error of the whole
+    file raises (cut short, no such column). ``on_columns`` receives the column names of a table.
+    ``part`` is the part of the file to read; lines are counted from its beginning.
     """
     path = str(path)
     if part is None and path != STANDARD_STREAM and not os.path.exists(path):
@@ -57,9 +57,9 @@ def read_records(
     if batch_size < 1:
         raise AwattError(f"the batch size is {batch_size}, but at least 1 is needed.")
     if separator == "":
-        raise AwattError("the separator of aspects is empty. Give one such as '|', or leave it out.")
+        raise AwattError("the separator of aspects is empty. Use one such as '|', or omit it.")
     separators = SEPARATORS if separator is None else re.compile(re.escape(separator))
-    source = Source(path, compressed, text_column, batch_size, on_error or raise_fault, on_columns, part)
+    source = Source(path, compressed, text_column, batch_size, on_error or raise_error, on_columns, part)
     return _batches(source, READERS[kind](source), aspects_column, separators)
 
 
@@ -70,7 +70,7 @@ def _batches(source: Source, rows: Rows, aspects_column: str, separators: re.Pat
             try:
                 batch.append(_record(source, line, row, aspects_column, separators))
             except DataError as error:
-                source.report(error)
+                source.on_error(error)
                 continue
             if len(batch) == source.batch_size:
                 yield batch
@@ -82,33 +82,33 @@ def _batches(source: Source, rows: Rows, aspects_column: str, separators: re.Pat
 def _record(
     source: Source, line: int, row: dict[str, object], aspects_column: str, separators: re.Pattern[str]
 ) -> Record:
-    """Turn a row, which it takes apart, into a record."""
+    """Turn a row into a record; columns are removed from the row."""
     if source.text_column not in row:
         source.check_columns(list(row), line)
     text = row.pop(source.text_column)
     if not isinstance(text, str):
-        message = f"found {shown(text)}, but text is needed. Fill it in or remove the row."
-        raise source.fault(message, line, source.text_column)
+        message = f"found {short_repr(text)}, but text is needed. Fill it in or remove the row."
+        raise source.error(message, line, source.text_column)
     try:
         return Record(text, _aspects(row.pop(aspects_column, None), separators), row, line)
-    except UnfitError as error:
-        raise source.fault(str(error), line, aspects_column) from None
+    except InvalidValueError as error:
+        raise source.error(str(error), line, aspects_column) from None
 
 
 def _aspects(value: object, separators: re.Pattern[str]) -> tuple[str, ...]:
-    """The names in a list or a string, stripped, each once."""
+    """The names in a list or a string, stripped, without duplicates."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ()
     if isinstance(value, str):
         value = _split_names(value.strip(), separators)
     if not isinstance(value, list):
-        raise UnfitError(f"found {shown(value)}, but a list of names is needed, or text like food|service.")
+        raise InvalidValueError(f"found {short_repr(value)}, but a list of names is needed, or text like food|service.")
     names: dict[str, None] = {}
     for name in value:
         if isinstance(name, str):
             names[name.strip()] = None
         elif name is not None:
-            raise UnfitError(f"found {shown(name)} in the list, but each name must be text.")
+            raise InvalidValueError(f"found {short_repr(name)} in the list, but each name must be text.")
     names.pop("", None)
     return tuple(names)
 
@@ -120,4 +120,4 @@ def _split_names(text: str, separators: re.Pattern[str]) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         advice = 'Write ["food", "service"] or food|service.'
-        raise UnfitError(f"found {shown(text)}, which is not a JSON list. {advice}") from None
+        raise InvalidValueError(f"found {short_repr(text)}, which is not a JSON list. {advice}") from None

@@ -1,7 +1,7 @@
-"""Records out that survive a kill: rows gather in ``FILE.part``, and a journal says how much of it counts.
+"""Writes records so that an interrupted run can be resumed: rows go to ``FILE.part``, commits to a journal beside it.
 
-A run that is stopped, by whatever means, goes on from the last commit: what was written after it is cut off and made
-again, so that no row is lost and none comes twice. ``FILE`` itself appears whole when everything is done.
+A run that was stopped, even by a kill, continues from the last commit: what was written after it is cut off and
+written again, so that no row is lost or doubled. ``FILE`` itself appears whole, at the end.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import IO, Any, Self, cast
 
 from awatt.errors import AwattError
 from awatt.files import write_text
-from awatt.records.formats import Row, UnfitError, format_of, reason
-from awatt.records.writer import WRITERS, mend
+from awatt.records.formats import InvalidValueError, Row, format_of, reason
+from awatt.records.writer import WRITERS, write_advice
 
 RESUMABLE = ("jsonl", "csv", "tsv")
-NOTED = {"rows": int, "bytes": int, "columns": list, "state": dict, "settings": dict}  # in the journal
-ANEW = "begin anew with --overwrite, without --resume."
-EVERY = 1.0  # seconds between two commits: little to do again, and no time lost with syncing
+JOURNAL_FIELDS = {"rows": int, "bytes": int, "columns": list, "state": dict, "settings": dict}
+START_OVER = "start over with --overwrite, without --resume."
+COMMIT_INTERVAL = 1.0  # seconds: little work to repeat, and little time spent on syncing
 
 
 class ResumableWriter:
-    """Writes rows to a file of lines, as `RecordWriter` does, and can go on after a kill.
+    """Writes rows to a JSONL, CSV or TSV file, as `RecordWriter` does, and can resume after a kill.
 
-    ``settings`` are what the rows depend on: a run goes on only with the same. ``rows`` are those already written
-    and ``state`` is what the last `write` noted beside them. ``complete``: there is nothing to go on with, but a
-    finished file, of whatever settings.
+    ``settings`` are what the rows depend on: a run is resumed only with the same ones. ``rows`` is the number of rows
+    already written, and ``state`` what the last `write` stored with them. ``complete``: there is no run to resume, but
+    a finished file, written with whatever settings.
     """
 
     def __init__(
@@ -53,103 +53,105 @@ class ResumableWriter:
         if not self.path.parent.is_dir():
             raise AwattError(f"{path}: there is no folder '{self.path.parent}'. Create it first.")
         if self.path.exists() and not self.path.is_file():
-            raise AwattError(f"{path}: this is not a plain file. Name a file, or '-' for stdout.")
+            raise AwattError(f"{path}: this is not a regular file. Name a file, or '-' for stdout.")
         self.part = self.path.with_name(f"{self.path.name}.part")
         self.journal = self.path.with_name(f"{self.path.name}.part.json")
-        self._begun = self._read_journal() if resume and self.part.exists() and self.journal.exists() else None
-        self.complete = resume and not overwrite and self.path.exists() and self._begun is None
+        self._resumed = self._read_journal() if resume and self.part.exists() and self.journal.exists() else None
+        self.complete = resume and not overwrite and self.path.exists() and self._resumed is None
         if not overwrite and not resume and self.part.exists():
-            advice = "Use --resume to go on with it, or --overwrite to begin anew."
-            raise AwattError(f"{self.part}: a run was stopped here. {advice}")
+            advice = "Use --resume to continue it, or --overwrite to start over."
+            raise AwattError(f"{self.part}: left by a run that was stopped. {advice}")
         if not overwrite and not resume and self.path.exists():
-            raise AwattError(f"{path}: the file exists. Use --overwrite to replace it, or another name.")
+            raise AwattError(f"{path}: the file already exists. Use --overwrite to replace it, or another name.")
 
     def _read_journal(self) -> dict[str, Any]:
-        begun = self._noted()
-        if begun is None:
-            raise AwattError(f"{self.journal}: this is broken, so the run cannot go on: {ANEW}")
+        journal = self._load_journal()
+        if journal is None:
+            raise AwattError(f"{self.journal}: this file is broken, so the run cannot be resumed: {START_OVER}")
         for name, value in self.settings.items():
-            if begun["settings"].get(name) != value:
-                raise AwattError(f"{self.part}: this run was begun with another {name}. Give the same again, or {ANEW}")
-        if (size := self.part.stat().st_size) < begun["bytes"]:
-            raise AwattError(f"{self.part}: has {size:,} bytes, but {begun['bytes']:,} were written: {ANEW}")
-        return begun
+            if journal["settings"].get(name) != value:
+                raise AwattError(
+                    f"{self.part}: this run was started with another {name}. Use the same again, or {START_OVER}"
+                )
+        if (size := self.part.stat().st_size) < journal["bytes"]:
+            raise AwattError(f"{self.part}: has {size:,} bytes, but {journal['bytes']:,} were written: {START_OVER}")
+        return journal
 
     def __enter__(self) -> Self:
-        with self._write_faults():
-            if not self._begun:
-                self.journal.unlink(missing_ok=True)  # of another run, whose rows end here
-            self._raw = self.part.open("r+b" if self._begun else "wb")
+        with self._write_errors():
+            if not self._resumed:
+                self.journal.unlink(missing_ok=True)  # of another run, whose rows are discarded
+            self._raw = self.part.open("r+b" if self._resumed else "wb")
             try:
                 self._begin()
             except BaseException:
-                self._leave()
+                self._clean_up()
                 raise
         return self
 
     def _begin(self) -> None:
         self._stream: IO[bytes] = self._raw
         self._writer = WRITERS[self._kind](self._raw)
-        if self._begun:
-            self.rows, self.state = self._begun["rows"], self._begun["state"]
-            self._writer.columns = dict.fromkeys(self._begun["columns"])
-            self._raw.truncate(self._begun["bytes"])
+        if self._resumed:
+            self.rows, self.state = self._resumed["rows"], self._resumed["state"]
+            self._writer.columns = dict.fromkeys(self._resumed["columns"])
+            self._raw.truncate(self._resumed["bytes"])
             self._raw.seek(0, os.SEEK_END)
         self._commit()
 
     def write(self, records: Sequence[Row], state: Mapping[str, Any]) -> None:
-        """Add rows; ``state`` is noted with them."""
-        with self._write_faults():
-            self._compress()
+        """Add rows; ``state`` is stored with them."""
+        with self._write_errors():
+            self._start_gzip_member()
             if records:
                 self._writer.write(records)
             self.rows += len(records)
             self.state = dict(state)
-            if time.monotonic() - self._committed >= EVERY:
+            if time.monotonic() - self._committed >= COMMIT_INTERVAL:
                 self._commit()
 
     def write_header(self, row: Row) -> None:
         """As `RecordWriter.write_header`."""
-        with self._write_faults():
-            self._compress()
+        with self._write_errors():
+            self._start_gzip_member()
             self._writer.write_header(row)
 
-    def _compress(self) -> None:
-        """Begin a part of a gzip file, which may have several; a commit ends it."""
+    def _start_gzip_member(self) -> None:
+        """Start a member of the gzip file, which may have several; a commit ends it."""
         if self._compressed and self._stream is self._raw:
             zipped = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, compresslevel=6, mtime=0)
             self._stream = self._writer.stream = cast("IO[bytes]", zipped)
 
     def _commit(self) -> None:
-        """From here on, everything written so far counts."""
+        """Write a journal: a resumed run continues from here."""
         if self._stream is not self._raw:
             self._stream.close()
             self._stream = self._writer.stream = self._raw
         self._raw.flush()
         os.fsync(self._raw.fileno())
-        note = {
+        journal = {
             "rows": self.rows,
             "bytes": self._raw.tell(),
             "columns": list(self._writer.columns),
             "state": self.state,
             "settings": self.settings,
         }
-        write_text(self.journal, json.dumps(note))
+        write_text(self.journal, json.dumps(journal))
         self._committed = time.monotonic()
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         try:
             if failure is None:
-                with self._write_faults():
+                with self._write_errors():
                     self._commit()
                     self._raw.close()
                     os.replace(self.part, self.path)
                     self.journal.unlink()
         finally:
-            self._leave()
+            self._clean_up()
 
-    def _leave(self) -> None:
-        """Keep what can be gone on with, and nothing else."""
+    def _clean_up(self) -> None:
+        """Keep the files only if a run can be resumed from them."""
         with suppress(OSError):
             self._raw.close()
         if not self._has_rows():
@@ -158,25 +160,30 @@ class ResumableWriter:
                 self.journal.unlink(missing_ok=True)
 
     def _has_rows(self) -> bool:
-        noted = self._noted()
-        return noted is not None and noted["rows"] > 0
+        journal = self._load_journal()
+        return journal is not None and journal["rows"] > 0
 
-    def _noted(self) -> dict[str, Any] | None:
-        """What the journal says; None if it is broken or not there."""
+    def _load_journal(self) -> dict[str, Any] | None:
+        """The content of the journal; None if it is broken or missing."""
         with suppress(OSError, ValueError):
-            noted = json.loads(self.journal.read_bytes())
-            if isinstance(noted, dict) and all(isinstance(noted.get(name), NOTED[name]) for name in NOTED):
-                return noted
+            journal = json.loads(self.journal.read_bytes())
+            if isinstance(journal, dict) and all(
+                isinstance(journal.get(name), kind) for name, kind in JOURNAL_FIELDS.items()
+            ):
+                return journal
         return None
 
     @contextmanager
-    def _write_faults(self) -> Iterator[None]:
+    def _write_errors(self) -> Iterator[None]:
+        """Turn errors of writing into one line."""
         try:
             yield
         except OSError as error:
-            then = "then go on with --resume" if self._has_rows() else "or choose another place"
-            raise AwattError(f"{self.path}: cannot be written ({reason(error)}). {mend(error)}, {then}.") from error
-        except UnfitError as error:
+            then = "then continue with --resume" if self._has_rows() else "or choose another place"
+            raise AwattError(
+                f"{self.path}: cannot be written ({reason(error)}). {write_advice(error)}, {then}."
+            ) from error
+        except InvalidValueError as error:
             raise AwattError(f"{self.path}: {error}") from None
         except UnicodeEncodeError:
-            raise AwattError(f"{self.path}: half a character (a lone surrogate) in a row.") from None
+            raise AwattError(f"{self.path}: a row contains an unpaired surrogate.") from None

@@ -1,6 +1,6 @@
-"""Records out: JSONL, CSV, TSV, Parquet and plain text, each also gzipped, whole or not at all.
+"""Writes records to JSONL, CSV, TSV, Parquet and plain text, each also gzipped; a file appears whole or not at all.
 
-Each format has a small writer, and one place makes the file whole.
+Each format has a small writer; `RecordWriter` puts the finished file in its place.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from awatt.records.formats import (
     DELIMITERS,
     SEPARATORS,
     STANDARD_STREAM,
+    InvalidValueError,
     Row,
-    UnfitError,
     format_of,
-    plain,
     reason,
-    shown,
+    short_repr,
     to_json,
+    to_plain,
 )
 
-ROW_GROUP = 16_384  # rows of a Parquet row group: enough to compress well, few enough to hold
+ROW_GROUP = 16_384  # rows per Parquet row group: enough to compress well, few enough to keep in memory
 
 
 def _to_cell(value: object) -> object:
@@ -41,7 +41,7 @@ def _to_cell(value: object) -> object:
     if isinstance(value, Mapping):
         return to_json(value)
     if not isinstance(value, list | tuple):
-        return plain(value)
+        return to_plain(value)
     if all(isinstance(name, str) and not SEPARATORS.search(name) for name in value):
         names = "|".join(value)
         if not names.lstrip().startswith("["):
@@ -50,7 +50,7 @@ def _to_cell(value: object) -> object:
 
 
 class _Writer:
-    """Writes rows to a stream. A table's columns are those of its first rows."""
+    """Writes rows to a stream. A table has the columns of its first rows."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream = stream
@@ -60,20 +60,21 @@ class _Writer:
         raise NotImplementedError
 
     def write_header(self, row: Row) -> None:
-        """Name a table's columns, if there are no rows to do it."""
+        """Write the column names of a table that has no rows."""
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is pending."""
 
     def abandon(self) -> None:
-        """Let go of everything."""
+        """Release everything after a failure, without writing."""
 
     def check_columns(self, rows: Sequence[Row]) -> None:
+        """Raise if a row has a column that the first rows do not have."""
         for name in chain.from_iterable(rows):
             if name not in self.columns:
                 known = ", ".join(map(repr, self.columns))
                 advice = "Write .jsonl, whose rows may differ."
-                raise UnfitError(f"found the column '{name}', but the first rows have {known}. {advice}")
+                raise InvalidValueError(f"found the column '{name}', but the first rows have {known}. {advice}")
 
 
 class _JsonWriter(_Writer):
@@ -87,13 +88,13 @@ class _TextWriter(_Writer):
             text = next(iter(row.values()), None)
             if len(row) != 1 or not isinstance(text, str) or "\n" in text or "\r" in text:
                 needed = "plain text takes one column of text without line breaks"
-                raise UnfitError(f"{needed}, but found {shown(dict(row))}. Write .jsonl.")
+                raise InvalidValueError(f"{needed}, but found {short_repr(dict(row))}. Write .jsonl.")
             self.stream.write(f"{text}\n".encode())
 
 
 class _CsvLines(list[str]):
-    """Takes what csv writes, a line a call. csv quotes the characters of its line end, so with this one a cell
-    with a lone carriage return is quoted too; the file gets a plain one."""
+    """Collects what csv.writer writes, one row per call. csv quotes cells that contain a character of its line end, so
+    with this one it also quotes a lone carriage return; the file gets a plain line feed."""
 
     END = "\r\n"
 
@@ -140,7 +141,7 @@ class _ParquetWriter(_Writer):
         self.write_pending(count=0)
 
     def write_pending(self, count: int | None = None) -> None:
-        """Write the first ``count`` of the pending rows, or all; all give the columns their types."""
+        """Write the first ``count`` pending rows, or all of them; the types of the columns come from all."""
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
@@ -152,25 +153,25 @@ class _ParquetWriter(_Writer):
             self.file = self.file or ParquetWriter(self.stream, table.schema)
             self.file.write_table(table.slice(0, count))
         except pyarrow.ArrowException as error:
-            raise UnfitError(f"Parquet cannot hold these rows ({reason(error)}). Write .jsonl.") from error
+            raise InvalidValueError(f"Parquet cannot store these rows ({reason(error)}). Write .jsonl.") from error
         self.pending = []
 
     def to_array(self, name: str) -> Any:
-        """The pending values of a column, in the type of its first ones."""
+        """The pending values of a column, with the type of its first values."""
         import pyarrow
 
         values = [row.get(name) for row in self.pending]
         try:
             found = pyarrow.array(values).type
-            kind = self.columns[name] = self.columns[name] or _settled(found)
+            kind = self.columns[name] = self.columns[name] or _concrete_type(found)
             both = [pyarrow.schema([(name, each)]) for each in (kind, found)]
             if pyarrow.unify_schemas(both, promote_options="permissive") == both[0]:
                 return pyarrow.array(values, type=kind)
             problem = f"{found} after {kind}"
         except (pyarrow.ArrowException, OverflowError) as error:
             problem = reason(error)
-        advice = "Give the column values of one kind, or write .jsonl."
-        raise UnfitError(f"the values of column '{name}' do not fit together ({problem}). {advice}")
+        advice = "Use values of one type in this column, or write .jsonl."
+        raise InvalidValueError(f"the values of column '{name}' have different types ({problem}). {advice}")
 
     def close(self) -> None:
         if self.pending or self.file is None:
@@ -179,19 +180,19 @@ class _ParquetWriter(_Writer):
 
     def abandon(self) -> None:
         if self.file is not None:
-            self.file.is_open = False  # else pyarrow would write to the closed stream when it lets go
+            self.file.is_open = False  # otherwise pyarrow would write to the closed stream when it is deleted
 
 
-def _settled(kind: Any) -> Any:
-    """The type to keep: where the first rows have no value at all, later ones may have text."""
+def _concrete_type(kind: Any) -> Any:
+    """The type of a column: text if its first rows have no value, because later ones may have text."""
     from pyarrow import list_, string, struct, types
 
     if types.is_null(kind):
         return string()
     if types.is_list(kind):
-        return list_(_settled(kind.value_type))
+        return list_(_concrete_type(kind.value_type))
     if types.is_struct(kind):
-        return struct([(each.name, _settled(each.type)) for each in kind])
+        return struct([(each.name, _concrete_type(each.type)) for each in kind])
     return kind
 
 
@@ -203,16 +204,16 @@ WRITERS: dict[str, Callable[[IO[bytes]], _Writer]] = {
 }
 
 
-def mend(error: OSError) -> str:
-    """What a person can do about a file that cannot be written."""
+def write_advice(error: OSError) -> str:
+    """What the user can do about a file that cannot be written."""
     return "Check the permissions" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else "Free some space"
 
 
 class RecordWriter:
-    """Writes rows to a file, whole or not at all: it appears when the ``with`` block ends well.
+    """Writes rows to a file, whole or not at all: it appears when the ``with`` block ends without an exception.
 
-    JSONL takes any rows; a table (CSV, TSV, Parquet) has the columns of its first rows; plain text takes one
-    column. In CSV and TSV a list is ``a|b`` (a JSON list if a name holds a separator), an object is JSON.
+    JSONL accepts any rows; a table (CSV, TSV, Parquet) has the columns of its first rows; plain text has one column. In
+    CSV and TSV a list is written as ``a|b`` (as a JSON list if a name contains a separator), an object as JSON.
     """
 
     def __init__(self, path: str | Path, *, overwrite: bool = False, format: str | None = None) -> None:
@@ -220,23 +221,23 @@ class RecordWriter:
         self._kind, self._compressed = format_of(self.path, format)
         self._target: Path | None = None
         if self.path != STANDARD_STREAM:
-            self._target = Path(os.path.realpath(path))  # a link stays a link to the new file
+            self._target = Path(os.path.realpath(path))  # a symbolic link stays, and points to the new file
             if not self._target.parent.is_dir():
                 raise AwattError(f"{path}: there is no folder '{self._target.parent}'. Create it first.")
             if self._target.exists() and not self._target.is_file():
-                raise AwattError(f"{path}: this is not a plain file. Name a file, or '-' for stdout.")
+                raise AwattError(f"{path}: this is not a regular file. Name a file, or '-' for stdout.")
             if self._target.exists() and not overwrite:
-                raise AwattError(f"{path}: the file exists. Use --overwrite to replace it, or another name.")
+                raise AwattError(f"{path}: the file already exists. Use --overwrite to replace it, or another name.")
 
     def __enter__(self) -> Self:
-        with self._write_faults(), ExitStack() as stack:
+        with self._write_errors(), ExitStack() as stack:
             if self._target is None:
                 stream: IO[bytes] = sys.stdout.buffer
                 stack.callback(stream.flush)
             else:
                 self._temporary = self._target.with_name(f".awatt-{secrets.token_hex(8)}.tmp")
                 stream = stack.enter_context(open(self._temporary, "xb"))
-            if self._compressed:  # no name and no time within, so that the same rows give the same bytes
+            if self._compressed:  # without name and time, so that the same rows give the same bytes
                 zipped = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0)
                 stream = cast("IO[bytes]", stack.enter_context(zipped))
             self._writer = WRITERS[self._kind](stream)
@@ -246,23 +247,23 @@ class RecordWriter:
     def write(self, records: Sequence[Row]) -> None:
         """Add rows."""
         if records:
-            with self._write_faults():
+            with self._write_errors():
                 self._writer.write(records)
 
     def write_header(self, row: Row) -> None:
-        """Name the columns of a table that has no rows: those that ``row``, which is not written, would give it."""
-        with self._write_faults():
+        """Write the column names of a table that has no rows; ``row`` is an example of one and is not written."""
+        with self._write_errors():
             self._writer.write_header(row)
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         try:
             if failure is None:
-                with self._write_faults():
+                with self._write_errors():
                     self._writer.close()
                     self._streams.close()
                     if self._target is not None:
                         os.replace(self._temporary, self._target)
-        finally:  # after success nothing is left to do; after a failure, what closing says does not count
+        finally:  # nothing to do after success; after a failure, errors of closing do not matter
             with suppress(Exception):
                 self._writer.abandon()
             with suppress(Exception):
@@ -271,17 +272,18 @@ class RecordWriter:
                 self._temporary.unlink(missing_ok=True)
 
     @contextmanager
-    def _write_faults(self) -> Iterator[None]:
+    def _write_errors(self) -> Iterator[None]:
+        """Turn errors of writing into one line."""
         name = "stdout" if self._target is None else self.path
         try:
             yield
-        except BrokenPipeError:  # the reader of stdout has seen enough: for the command line to settle
+        except BrokenPipeError:  # whoever reads stdout has stopped: left to the command line
             raise
         except OSError as error:
-            advice = f"{mend(error)}, or choose another place."
+            advice = f"{write_advice(error)}, or choose another place."
             raise AwattError(f"{name}: cannot be written ({reason(error)}). {advice}") from error
-        except UnfitError as error:
+        except InvalidValueError as error:
             raise AwattError(f"{name}: {error}") from None
         except UnicodeEncodeError as error:
-            found = shown(error.object[max(0, error.start - 20) : error.end])
-            raise AwattError(f"{name}: half a character (a lone surrogate) at the end of {found}.") from None
+            text = short_repr(error.object[max(0, error.start - 20) : error.end])
+            raise AwattError(f"{name}: a row contains an unpaired surrogate, at the end of {text}.") from None

@@ -1,8 +1,8 @@
-"""The paper's systems put together: trained, measured and saved. The names below are the interface for research."""
+"""The paper's systems: assembled from their parts, trained, evaluated and saved. Its names for research."""
 
 import importlib
 
-_HOMES = {
+_MODULES = {
     "Corpus": "awatt.data.corpus",
     "load_corpus": "awatt.data.corpus",
     "load_sample": "awatt.data.corpus",
@@ -22,15 +22,15 @@ _HOMES = {
     "resolve_run": "awatt.research.settings",
     "train": "awatt.research.training",
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
     """Import a name when it is first used: most need torch, an evaluation of the bundled model does not."""
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'awatt.research' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULES])

@@ -1,4 +1,4 @@
-"""Measures over many episodes, the same for every model: a run of ``awatt train`` or the detector's own. No torch."""
+"""Metrics over many episodes, for a run of ``awatt train`` and the detector's own model alike. Needs no torch."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from awatt.metrics import argmax_f1, calibration_error, false_aspects, macro_f1,
 
 
 class EpisodeModel(Protocol):
-    """What an evaluation needs of a model."""
+    """The interface that an evaluation needs."""
 
     @property
     def trained_with(self) -> tuple[EpisodeShape, int]:
-        """The episodes and the seed to take by default."""
+        """The default episode shape and seed."""
 
     @property
     def threshold_name(self) -> str:
-        """What it decides with."""
+        """The name of its threshold, for results."""
 
     def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
-        """Decide with another threshold; gives its name."""
+        """Use another threshold; returns its name."""
 
     def predict_episodes(
         self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
     ) -> Iterator[PredictedEpisodes]:
-        """Episodes 0 to ``episodes - 1`` of the corpus, in batches."""
+        """Predict episodes 0 to ``episodes - 1`` of the corpus, in batches."""
 
 
 def measure(batches: Iterable[PredictedEpisodes]) -> dict[str, float]:
-    """AUC, macro-F1 and argmax-F1: means over the episodes, and half-widths of the 95 % intervals (``..._ci95``).
+    """AUC, macro-F1 and argmax-F1: means over the episodes, and half-widths of their 95 % intervals (``..._ci95``).
 
-    Where queries mention none of the aspects also how well they are told from the others, and the number of aspects
-    that 100 of them are given; where the evidence is a probability its calibration error, over all episodes.
+    With off-topic queries also the AUROC of off-topic against other queries, and the false aspects per 100 off-topic
+    queries; for probabilistic models also the expected calibration error over all episodes.
     """
     columns: dict[str, list[npt.NDArray[np.float64]]] = defaultdict(list)
-    probabilities: list[npt.NDArray[np.floating]] = []  # of all pairs of query and aspect, with the truth
+    probabilities: list[npt.NDArray[np.floating]] = []  # of all (query, aspect) pairs
     truth: list[npt.NDArray[np.bool_]] = []
     for batch in batches:
         columns["auc"].append(roc_auc(batch.ranking, batch.targets))
@@ -76,23 +76,23 @@ def evaluate(
     seed: int | None = None,
     **shape: Any,
 ) -> dict[str, Any]:
-    """The measures of a model on episodes of a split, and what they depend on.
+    """Evaluate a model on episodes of a split. The result has the metrics and every setting they depend on.
 
-    ``threshold``: another one than the model's. ``shape``: fields of ``EpisodeShape``, by default the training's.
+    ``threshold`` replaces the model's own. ``shape`` overrides fields of the model's default ``EpisodeShape``.
     """
     start = time.perf_counter()
     default_shape, default_seed = model.trained_with
-    asked = replace(default_shape, **shape)
+    used_shape = replace(default_shape, **shape)
     seed = default_seed if seed is None else seed
-    name = model.threshold_name if threshold is None else model.use_threshold(threshold, data, asked, seed)
-    found = measure(model.predict_episodes(load_corpus(data, split), asked, episodes, seed))
+    name = model.threshold_name if threshold is None else model.use_threshold(threshold, data, used_shape, seed)
+    found = measure(model.predict_episodes(load_corpus(data, split), used_shape, episodes, seed))
     return {
-        # One episode has no interval, and JSON no NaN.
-        **{measured: None if math.isnan(value) else value for measured, value in found.items()},
+        # A single episode has no interval, and JSON has no NaN.
+        **{metric: None if math.isnan(value) else value for metric, value in found.items()},
         "episodes": episodes,
         "threshold": name,
         "split": split,
         "seed": seed,
-        **asdict(asked),
+        **asdict(used_shape),
         "seconds": round(time.perf_counter() - start, 3),
     }

@@ -1,4 +1,4 @@
-"""A trained system as a detector's model: any number of aspects, as many examples of each as there are."""
+"""A trained system as a model for the detector: any number of aspects, with unequal numbers of examples."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _log = logging.getLogger(__name__)
 
 
 class Support(NamedTuple):
-    """What a method keeps of the examples. An example of two aspects stands in the support of both."""
+    """What a method keeps of the examples. An example with two aspects is in the support of both."""
 
     summaries: tuple[Tensor, ...]  # (1, ...) per aspect
-    targets: Tensor  # (n_support, n_aspects) which aspects each example mentions
-    scores: Tensor  # (n_support, n_aspects) the examples' own scores, for thresholds that see them; else empty
-    means: Tensor  # (n_support, dim) their mean vectors, for thresholds that see them; else empty
+    targets: Tensor  # (n_support, n_aspects) the aspects each example mentions
+    scores: Tensor  # (n_support, n_aspects) the examples' own scores, if the threshold needs them; otherwise empty
+    means: Tensor  # (n_support, dim) their mean vectors, if the threshold needs them; otherwise empty
 
 
 class RunModel:
-    """What ``awatt train`` trained, with the interface of the detector's own model."""
+    """A run of ``awatt train`` with the interface of a detector's model (``detector.models.Model``)."""
 
     kind: ClassVar[str] = RUN
     learns_from_reviews: ClassVar[bool] = False
@@ -59,12 +59,12 @@ class RunModel:
 
     @classmethod
     def from_folder(cls, folder: Folder) -> Self:
-        """From a folder that has been opened."""
+        """Load from an opened folder."""
         return cls(System.from_folder(folder), folder.path)
 
     @property
     def probabilistic(self) -> bool:
-        """Whether scores are probabilities (the acceptance threshold); else they are the paper's ranking."""
+        """Whether scores are probabilities (the acceptance threshold) or the paper's ranking (any other)."""
         return self.system.threshold.probabilistic
 
     @property
@@ -73,17 +73,17 @@ class RunModel:
         return self.system.threshold.constant(self.trained_with[0].n_way) is None
 
     def files(self) -> dict[str, bytes]:
-        """The model's files, for a folder."""
+        """The files of its folder: name -> content."""
         return self.system.files()
 
     def config(self) -> dict[str, Any]:
-        """What ``from_folder`` needs besides the files."""
+        """The settings for ``config.json``."""
         return self.system.to_config()
 
-    # -- what every model of a detector offers
+    # -- the detector's interface
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
-        """The texts as the encoder's tokens."""
+        """Token ids of the texts, by the encoder's tokeniser."""
         return self.system.encoder.tokenize(texts)
 
     def knows_name(self, name: str) -> bool:
@@ -107,19 +107,19 @@ class RunModel:
         )
         order = np.concatenate(members)
         support = Encoded.pick(tokens, lengths, order)
-        nothing = tokens.new_zeros(0)
+        empty = tokens.new_zeros(0)
         return Support(
             tuple(summaries),
             torch.from_numpy(labels[order]).to(tokens.device),
-            self.system.model.scores_each(support, summaries) if "examples" in threshold.sees else nothing,
-            support.mean() if "sentences" in threshold.sees else nothing,
+            self.system.model.scores_each(support, summaries) if "examples" in threshold.sees else empty,
+            support.mean() if "sentences" in threshold.sees else empty,
         )
 
     @torch.no_grad()
     def predict(self, fitted: Support, sentences: Sentences, mode: str = "auto") -> Prediction:
-        """Scores (the ranking; probabilities with the acceptance threshold) and the threshold's decisions.
+        """Scores (the ranking, or probabilities with the acceptance threshold) and the threshold's decisions.
 
-        With mode "paper" they are the ranking and the paper's static threshold, whatever the run was trained with.
+        Mode "paper" always uses the ranking and the paper's static threshold, whatever the run was trained with.
         """
         threshold = self._threshold(len(fitted.summaries))
         if mode == "paper":
@@ -130,7 +130,7 @@ class RunModel:
         return Prediction(scores[0].cpu().numpy().astype(np.float64), accepted[0].cpu().numpy())
 
     def _score(self, fitted: Support, sentences: Sentences) -> Scored:
-        """The sentences as the queries of one episode."""
+        """Score the sentences as the queries of one episode."""
         model, query = self.system.model, Encoded(self.system.encode(sentences), sentences.lengths)
         differences = model.differences_each(query, fitted.summaries) if isinstance(model, DistanceModel) else None
         scores = model.scores_each(query, fitted.summaries) if differences is None else -differences.sum(-1)
@@ -139,20 +139,20 @@ class RunModel:
             scores=scores[None],
             differences=None if differences is None else differences[None],
             support_targets=fitted.targets[None],
-            targets=torch.zeros_like(scores, dtype=torch.bool)[None],  # unknown, and only training looks at them
+            targets=torch.zeros_like(scores, dtype=torch.bool)[None],  # unknown; only training uses them
             query=query.mean()[None] if len(fitted.means) else None,
             support=fitted.means[None] if len(fitted.means) else None,
             support_scores=fitted.scores[None] if len(fitted.scores) else None,
         )
 
     def _threshold(self, n_aspects: int, warn: bool = False) -> Threshold:
-        """The run's own, or the paper's static one where it cannot serve this number of aspects, which is said."""
+        """The run's threshold, or the paper's static one if it does not support this number of aspects."""
         objection = self.system.threshold.objection(n_aspects)
         if objection is None:
             return self.system.threshold
         if warn:
             _log.warning(
-                "%s: %s. The paper's static threshold for %d aspects (%.2f) is used instead.",
+                "%s: %s. Using the paper's static threshold for %d aspects (%.2f) instead.",
                 *(self.path, objection, n_aspects, default_threshold(n_aspects)),
             )
         return self._static(n_aspects)
@@ -176,7 +176,7 @@ class RunModel:
 
     @torch.no_grad()
     def word_weights(self, fitted: Support, sentences: Sentences) -> npt.NDArray[np.floating] | None:
-        """The method's own attention (n_tokens, n_aspects), which sums to 1 over a sentence; None if it has none."""
+        """The method's attention (n_tokens, n_aspects), which sums to 1 over a sentence; None without attention."""
         query = Encoded(self.system.encode(sentences), sentences.lengths)
         found = [self.system.model.word_weights(query, summary) for summary in fitted.summaries]
         weights = [each for each in found if each is not None]
@@ -184,12 +184,12 @@ class RunModel:
 
     @torch.no_grad()
     def mean_vectors(self, sentences: Sentences) -> npt.NDArray[np.float32]:
-        """A unit vector per sentence: similar sentences have similar ones. (n_sentences, dim)"""
+        """One unit vector per sentence; similar sentences have similar vectors. (n_sentences, dim)"""
         means = Encoded(self.system.encode(sentences), sentences.lengths).mean()
         return np.asarray(F.normalize(means, dim=-1).cpu().numpy())
 
     def pack(self, fitted: Support) -> dict[str, npt.NDArray[Any]]:
-        """What was learned, as named arrays."""
+        """The result of ``fit`` as named arrays."""
         arrays = {f"summary.{number}": summary for number, summary in enumerate(fitted.summaries)}
         arrays |= {"targets": fitted.targets, "scores": fitted.scores, "means": fitted.means}
         return {name: value.detach().cpu().contiguous().numpy() for name, value in arrays.items()}
@@ -205,24 +205,24 @@ class RunModel:
 
     @property
     def trained_with(self) -> tuple[EpisodeShape, int]:
-        """The episodes and the seed of the training."""
+        """The episode shape and the seed of the training."""
         found = self.system.trained_with
-        if not found:  # format 1 kept them beside the model
+        if not found:  # format 1 has them in run.json only
             found = read_json(self.path / "run.json")  # type: ignore[assignment]
         return build(EpisodeShape, found["episode"], "episode"), int(found["seed"])
 
     @property
     def threshold_name(self) -> str:
-        """For results."""
+        """The name of its threshold, for results."""
         return self.system.config.threshold
 
     def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
-        """Decide with another threshold: a number, or a kind that needs no training; gives its name."""
+        """Use another threshold, a number or a kind that needs no training; returns its name."""
         replace_threshold(self.system, wanted, data, shape, seed)
         return wanted
 
     def predict_episodes(
         self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
     ) -> Iterator[PredictedEpisodes]:
-        """Episodes 0 to ``episodes - 1`` of the corpus, in batches."""
+        """Predict episodes 0 to ``episodes - 1`` of the corpus, in batches."""
         return predictions(self.system, score_episodes(self.system, corpus, shape, episodes, seed))

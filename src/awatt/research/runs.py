@@ -1,4 +1,4 @@
-"""A run: its settings, and its folder with the log, the checkpoint and the best model so far."""
+"""A training run: its settings, and its folder with the log, the checkpoint and the best model so far."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ LOSSES = ("squared-error", "own")
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The paper's schedule (appendix, "Training Details"); what it does not say is chosen on validation."""
+    """The paper's schedule (appendix, "Training Details"); values it does not give were chosen on validation."""
 
     learning_rate: float = 1e-3
-    joint_learning_rate: float = 1e-4  # of a second stage in which the model learns, too
+    joint_learning_rate: float = 1e-4  # for a second stage that trains model and threshold together
     episodes_an_epoch: int = 800
     validation_episodes: int = 600
-    patience: int = 3  # epochs without a better validation measure
+    patience: int = 3  # epochs without improvement on validation before a stage stops
     max_epochs: int = 100
     episodes_a_step: int = 2
-    #: rate of word tables relative to the rest: at the full rate they learn the train classes' words by heart
+    #: learning rate of word embeddings relative to the rest: at the full rate they overfit the train aspects
     table_rate: float = 0.03
     #: of the first stage: the paper trains every method with Eq. 7, "own" takes what the method's own paper has
     loss: str = "squared-error"
@@ -53,7 +53,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that a run's numbers depend on."""
+    """Every setting that a run's results depend on."""
 
     system: SystemConfig
     shape: EpisodeShape
@@ -65,7 +65,7 @@ class RunConfig:
             raise AwattError(f"the seed is {self.seed}, needs a whole number from 0 to 2**64 - 1.")
 
     def describe(self) -> dict[str, Any]:
-        """As JSON, every default written out."""
+        """As JSON, with every default written out."""
         return {
             **self.system.to_mapping(),
             "episode": asdict(self.shape),
@@ -75,7 +75,7 @@ class RunConfig:
 
 
 class RunFolder:
-    """``run.json`` (what was asked), ``log.jsonl`` (a line an epoch), a checkpoint while it runs, and the model."""
+    """``run.json`` (the settings), ``log.jsonl`` (one line per epoch), a checkpoint while it runs, and the model."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,71 +83,75 @@ class RunFolder:
         self.log = path / "log.jsonl"
         self.description = path / "run.json"
 
-    def open(self, asked: Mapping[str, Any], resume: bool) -> None:
-        """Begin a run, or with ``resume`` go on with one that was asked for in the same way."""
-        # Through JSON and back: what was read from the file has lists where settings have tuples.
-        described = json.loads(json.dumps({**asked, "awatt": __version__}))
+    def open(self, settings: Mapping[str, Any], resume: bool) -> None:
+        """Start a run, or with ``resume`` continue one that has the same settings."""
+        # Through JSON and back, because the file has lists where settings have tuples.
+        described = json.loads(json.dumps({**settings, "awatt": __version__}))
         if self.description.exists():
             if not resume:
-                raise AwattError(f"{self.path} already holds a run. Add --resume to go on, or name another --out.")
+                raise AwattError(
+                    f"{self.path} already holds a run. Add --resume to continue it, or choose another --out."
+                )
             found = self.read_description()
             differing = [name for name in described if found.get(name) != described[name]]
             if differing:
                 raise AwattError(
-                    f"{self.path} holds a run with other settings ({', '.join(differing)} differ). "
-                    "Resume with the same ones, or name another --out."
+                    f"{self.path} holds a run with other settings (different: {', '.join(differing)}). "
+                    "Resume with the same settings, or choose another --out."
                 )
-            for left_over in self.path.glob(".*.part"):  # of a write that was killed
-                left_over.unlink()
+            for partial in self.path.glob(".*.part"):  # left by a write that was killed
+                partial.unlink()
             return
         if self.has_model():
-            raise AwattError(f"{self.path} already holds a model that is no run of awatt train. Name another --out.")
+            raise AwattError(
+                f"{self.path} already holds a model that is not a run of awatt train. Choose another --out."
+            )
         self.path.mkdir(parents=True, exist_ok=True)
         write_text(self.description, json.dumps(described, indent=1) + "\n")
 
     def read_description(self) -> dict[str, Any]:
-        """What was asked for when the run began."""
+        """The settings that the run was started with."""
         content = read_json(self.description)
         if not isinstance(content, dict) or not {"episode", "seed"} <= content.keys():
-            raise DataError("is not a run's description.", self.description)
+            raise DataError("does not describe a run. Delete the folder to start the run again.", self.description)
         return content
 
     def has_model(self) -> bool:
-        """Whether a model has been saved here."""
+        """Whether the folder holds a model."""
         return (self.path / "config.json").exists()
 
-    def say_what_is_kept(self) -> str:
-        """A sentence for the end of a run that stopped early."""
+    def describe_kept(self) -> str:
+        """A sentence for a run that stopped early: what is saved so far."""
         return f"The best epoch so far is in {self.path}." if self.has_model() else "No epoch was finished yet."
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """A line at the end of the log."""
+        """Append a line to the log."""
         with self.log.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(entry) + "\n")
 
-    def forget_after(self, epochs: int) -> None:
-        """Cut the log after its first ``epochs`` lines: what came later is done again."""
+    def truncate_log(self, epochs: int) -> None:
+        """Keep the first ``epochs`` lines of the log; later epochs run again."""
         if self.log.exists():
             kept = self.log.read_text("utf-8").splitlines(keepends=True)[:epochs]
             write_text(self.log, "".join(kept))
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> None:
-        """Everything that is needed to go on, in one file that is replaced at once."""
+        """Save everything needed to continue in one file, which is replaced atomically."""
         content = safetensors.torch.save(dict(tensors), metadata={"progress": json.dumps(progress)})
         write_whole(self.checkpoint, content)
 
     def load_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """What ``save_checkpoint`` wrote, or nothing."""
+        """Load what ``save_checkpoint`` saved; None without a checkpoint."""
         if not self.checkpoint.exists():
             return None
         try:
             with safe_open(self.checkpoint, framework="pt") as file:
                 progress = json.loads(file.metadata()["progress"])
                 return {name: file.get_tensor(name) for name in file.keys()}, progress  # noqa: SIM118
-        except Exception as error:  # the Rust side raises its own kinds
-            # Without its checkpoint a folder with a model counts as a finished run, so it has to go as a whole.
+        except Exception as error:  # safetensors raises its own exception types
+            # Delete the whole folder: with a model but no checkpoint it would count as a finished run.
             raise DataError(
-                f"cannot be read ({error}). Delete the folder to start the run anew.", self.checkpoint
+                f"cannot be read ({error}). Delete the folder to start the run again.", self.checkpoint
             ) from None
 
 
@@ -162,19 +166,19 @@ def flatten_optimizer(optimizer: torch.optim.Optimizer, name: str) -> dict[str, 
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, name: str, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what ``flatten_optimizer`` took."""
+    """The inverse of ``flatten_optimizer``."""
     state: dict[int, dict[str, Any]] = {}
     for key, value in tensors.items():
         if key.startswith(f"{name}."):
             number, field = key.removeprefix(f"{name}.").split(".")
-            # SparseAdam counts steps in a plain number, Adam in a tensor.
-            plain = isinstance(optimizer, torch.optim.SparseAdam) and field == "step"
-            state.setdefault(int(number), {})[field] = int(value) if plain else value
+            # SparseAdam keeps its step count as an int, Adam as a tensor.
+            is_count = isinstance(optimizer, torch.optim.SparseAdam) and field == "step"
+            state.setdefault(int(number), {})[field] = int(value) if is_count else value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def model_card(config: RunConfig, entry: Mapping[str, Any], description: Mapping[str, Any]) -> str:
-    """What the model is, where it comes from and how good it was on validation."""
+    """The model card: what the model is, what it was trained on and its validation results."""
     system, shape = config.system, config.shape
     splits = (description.get("provenance") or {}).get("splits", {})
     origin = ", ".join(f"{split}: {facts['source']}" for split, facts in splits.items()) or "not recorded"
@@ -186,9 +190,10 @@ Few-shot aspect category detection, trained with awatt {description["awatt"]}.
 |---|---|
 | method, encoder, threshold | {system.method}, {system.encoder}, {system.threshold} |
 | trained on | {description["data"]} ({origin}) |
-| episodes | {shape.n_way}-way {shape.n_shot}-shot, {shape.n_query} queries an aspect, seed {config.seed} |
+| episodes | {shape.n_way}-way {shape.n_shot}-shot, {shape.n_query} queries per aspect, seed {config.seed} |
 | best epoch | {entry["epoch"]} ({entry["stage"]} stage) |
 | validation AUC, macro-F1 | {entry["val_auc"]:.4f}, {entry["val_macro_f1"]:.4f} |
 
-Load it with `awatt evaluate FOLDER --data DIR`. `config.json` has every setting.
+Evaluate it with `awatt evaluate FOLDER --data DIR`, detect with `awatt detect FILE --examples FILE --model FOLDER`.
+`config.json` has every setting.
 """

@@ -1,4 +1,4 @@
-"""A system on many episodes of a corpus, which is encoded once; and the same with another threshold."""
+"""Scores a system on many episodes, encoding each sentence once; also replaces a system's threshold."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from awatt.research.system import System
 from awatt.thresholds.base import Scored
 from awatt.thresholds.kinds import THRESHOLDS
 
-_SENTENCES = 2500  # of the episodes that are scored at once: enough to keep Python's share small, and memory too
-_CALIBRATION = 600  # validation episodes, as in training
+_SENTENCES = 2500  # scored per batch: enough to make Python's overhead small, few enough to save memory
+_CALIBRATION_EPISODES = 600  # of the val split, as in training
 
 
 @torch.no_grad()
@@ -33,29 +33,29 @@ def score_episodes(
     seed: int,
     sentences: Sentences | None = None,
 ) -> Iterator[Scored]:
-    """Episodes 0 to ``episodes - 1`` of the corpus, scored in batches. A sentence that is met is encoded once.
+    """Score episodes 0 to ``episodes - 1`` of the corpus, in batches. Each sentence is encoded once.
 
-    ``sentences`` is the whole corpus tokenised, for those who score it more than once.
+    ``sentences`` is the tokenised corpus, for callers that score it more than once.
     """
     sampler = EpisodeSampler(corpus, shape, seed)
-    each = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none
-    step = max(1, _SENTENCES // each)
+    per_episode = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none
+    step = max(1, _SENTENCES // per_episode)
     batches = list(sampler.batches(0, episodes, step))
-    met = np.unique(np.concatenate([part.reshape(-1) for batch in batches for part in (batch.support, batch.query)]))
+    used = np.unique(np.concatenate([part.reshape(-1) for batch in batches for part in (batch.support, batch.query)]))
     system.eval()
     if sentences is None:
-        part = system.encoder.tokenize([corpus.sentences[number] for number in met])
+        part = system.encoder.tokenize([corpus.sentences[number] for number in used])
     else:
-        part = sentences.take(met)
+        part = sentences.take(used)
     tokens = system.encode(part)
-    lengths = np.zeros(len(corpus.sentences), dtype=np.int64)  # those that are not met stay empty
-    lengths[met] = part.lengths
+    lengths = np.zeros(len(corpus.sentences), dtype=np.int64)  # unused sentences stay empty
+    lengths[used] = part.lengths
     for batch in batches:
         yield system.score(tokens, lengths, corpus, batch)
 
 
 def predictions(system: System, batches: Iterable[Scored]) -> Iterator[PredictedEpisodes]:
-    """What the system's threshold makes of scored episodes."""
+    """Apply the system's threshold to scored episodes."""
     threshold = system.threshold
     for scored in batches:
         yield PredictedEpisodes(
@@ -68,14 +68,14 @@ def predictions(system: System, batches: Iterable[Scored]) -> Iterator[Predicted
 
 
 def measure_system(system: System, batches: Iterable[Scored]) -> dict[str, float]:
-    """The measures of scored episodes at the system's threshold."""
+    """The metrics of scored episodes with the system's threshold."""
     return measure(predictions(system, batches))
 
 
 def replace_threshold(system: System, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> None:
-    """Give the system another threshold: a number, or a kind that needs no training, calibrated on the val split.
+    """Replace the threshold with a number, or with a kind that needs no training, calibrated on the val split.
 
-    The run's own kind may be named, too: if it is calibrated, that is done again for episodes of this shape.
+    The run's own kind is allowed too: if it is calibrated, it is recalibrated for episodes of this shape.
     """
     name, settings = wanted, {}
     with suppress(ValueError):
@@ -87,5 +87,5 @@ def replace_threshold(system: System, wanted: str, data: Path, shape: EpisodeSha
     elif name != system.config.threshold:
         raise AwattError(f"the {name} threshold is trained with its model. Train a run with --threshold {name}.")
     if kind.calibrated:
-        validation = list(score_episodes(system, load_corpus(data, "val"), shape, _CALIBRATION, seed))
+        validation = list(score_episodes(system, load_corpus(data, "val"), shape, _CALIBRATION_EPISODES, seed))
         system.threshold.calibrate(validation)

@@ -1,4 +1,4 @@
-"""A run's settings, resolved: defaults, then the TOML file, then the options, then ``--set``."""
+"""Resolves a run's settings: defaults, then the TOML file, then the options, then ``--set``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from awatt.research.system import SystemConfig
 
 DEFAULTS = {"method": "proto-awatt", "encoder": "glove-cnn", "threshold": "static", "seed": 5}
 SECTIONS = ("model", "encoder", "threshold", "training", "episode")
-#: in a file, where encoder and threshold are names already
+#: sections of the file whose plain names are taken by the encoder's and threshold's names
 _RENAMED = {"encoder_settings": "encoder", "threshold_settings": "threshold"}
 
 
@@ -24,7 +24,7 @@ def resolve_run(
     episode: Mapping[str, Any] | None = None,
     overrides: Sequence[str] = (),
 ) -> RunConfig:
-    """``options``: method, encoder, threshold and seed. ``episode``: fields of ``EpisodeShape``. None is not given."""
+    """``options``: method, encoder, threshold, seed. ``episode``: fields of ``EpisodeShape``. None means not given."""
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     chosen: dict[str, Any] = dict(DEFAULTS)
     if file is not None:

@@ -1,4 +1,4 @@
-"""An encoder, a model and a threshold put together: scored episodes, and a folder to save and load them."""
+"""A system: an encoder, a model and a threshold that score episodes together, and its folder."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from awatt.models import MODELS, DistanceModel, FewShotModel
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.kinds import THRESHOLDS
 
-_CHUNK = 256  # sentences that are encoded at once outside training: their vectors stay in the cache
+_CHUNK = 256  # sentences encoded per batch outside training: their vectors fit the CPU cache
 
 
 @dataclass(frozen=True)
 class SystemConfig:
-    """Which parts, each with its settings, for which number of aspects."""
+    """The names and settings of the parts, and the number of aspects."""
 
     method: str = "proto-awatt"
     encoder: str = "glove-cnn"
@@ -43,7 +43,7 @@ class SystemConfig:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> SystemConfig:
-        """From names and the sections ``model``, ``encoder`` and ``threshold`` of plain settings."""
+        """From the parts' names and the settings in the sections ``model``, ``encoder`` and ``threshold``."""
         parts = {
             "model": choose(MODELS, values["method"], "method"),
             "encoder": choose(ENCODERS, values["encoder"], "encoder"),
@@ -56,7 +56,7 @@ class SystemConfig:
         return cls(values["method"], values["encoder"], values["threshold"], values["n_way"], **built)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The inverse of ``from_mapping``, every default written out."""
+        """The inverse of ``from_mapping``, with every default written out."""
         named = {name: getattr(self, name) for name in ("method", "encoder", "threshold", "n_way")}
         sections = ("model", "encoder", "threshold")
         settings = {name: dataclasses.asdict(getattr(self, f"{name}_settings")) for name in sections}
@@ -64,29 +64,29 @@ class SystemConfig:
 
 
 class System(nn.Module):
-    """All that is needed to go from sentences to sets of aspects."""
+    """Everything needed to go from sentences to aspects."""
 
     def __init__(self, config: SystemConfig, encoder: Encoder) -> None:
         super().__init__()
         self.config = config
         self.encoder = encoder
         self.model: FewShotModel = MODELS[config.method](encoder.dim, config.model_settings)
-        self.trained_with: dict[str, Any] = {}  # the episode's shape and the seed, for the folder
+        self.trained_with: dict[str, Any] = {}  # episode shape and seed, saved in the folder
         self.threshold: Threshold = THRESHOLDS[config.threshold](config.threshold_settings, config.n_way, encoder.dim)
 
     @classmethod
     def create(cls, config: SystemConfig, texts: Iterable[str]) -> System:
-        """A fresh one: pretrained vectors, everything else drawn from torch's global generator."""
+        """A new system: pretrained vectors, all else initialised from torch's global generator."""
         return cls(config, ENCODERS[config.encoder].create(config.encoder_settings, texts))
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return next(self.parameters()).device
 
     @torch.no_grad()
     def encode(self, sentences: Sentences) -> Tensor:
-        """Vectors of many sentences, packed, without gradients. (n_tokens, dim)"""
+        """Token vectors of many sentences, packed, without gradients. (n_tokens, dim)"""
         numbers = np.arange(len(sentences.lengths))
         parts = [
             self.encoder(sentences.take(chunk)) for chunk in np.split(numbers, range(_CHUNK, len(numbers), _CHUNK))
@@ -94,7 +94,7 @@ class System(nn.Module):
         return torch.cat(parts)
 
     def score(self, tokens: Tensor, lengths: Integers, corpus: Corpus, episode: Episode) -> Scored:
-        """Score a batch of episodes whose sentences lie in packed ``tokens``, with these lengths."""
+        """Score a batch of episodes, given the packed token vectors and lengths of all sentences."""
         support = Encoded.pick(tokens, lengths, episode.support)
         query = Encoded.pick(tokens, lengths, episode.query)
         scored = self._score(support, query, corpus, episode, "examples" in self.threshold.sees)
@@ -103,7 +103,7 @@ class System(nn.Module):
         return replace(scored, query=query.mean(), support=support.mean().flatten(-3, -2))
 
     def score_fresh(self, sentences: Sentences, corpus: Corpus, episode: Episode) -> Scored:
-        """Score a batch of episodes, encoding what they need, with gradients: the training step."""
+        """Encode and score a batch of episodes with gradients, as a training step needs."""
         part = sentences.take(np.concatenate([episode.support.reshape(-1), episode.query.reshape(-1)]))
         of_support, of_query = np.split(part.lengths, [episode.support.size])
         support, query = self.encoder(part).split([of_support.sum(), of_query.sum()])
@@ -139,26 +139,26 @@ class System(nn.Module):
         )
 
     def save(self, path: Path, card: str) -> None:
-        """Write the folder of a run: the system, its tokeniser and a model card."""
+        """Write a run's folder: the system, its tokeniser and a model card."""
         write_folder(path, RUN, self.to_config(), {**self.files(), CARD: card.encode()})
 
     def files(self) -> dict[str, bytes]:
-        """The model's files, for a folder."""
+        """The files of its folder: name -> content."""
         state = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
         return {WEIGHTS: safetensors.torch.save(state), TOKENIZER: self.encoder.tokenizer.to_str().encode()}
 
     def to_config(self) -> dict[str, Any]:
-        """What ``from_folder`` needs besides the files."""
+        """The settings for ``config.json``."""
         return {**self.config.to_mapping(), "encoder_details": self.encoder.details, **self.trained_with}
 
     @classmethod
     def load(cls, path: Path) -> System:
-        """Read the folder of a run."""
+        """Load a run's folder."""
         return cls.from_folder(open_folder(path, RUN))
 
     @classmethod
     def from_folder(cls, folder: Folder) -> System:
-        """From a folder that has been opened; anything but a whole system is refused with the reason."""
+        """Load from an opened folder; anything but a complete system raises an error with the reason."""
         if folder.config["format"] == 1:
             folder = dataclasses.replace(folder, config=_from_format_1(folder))
         for name in ("method", "encoder", "threshold"):
@@ -203,7 +203,7 @@ def _read_tokenizer(folder: Folder) -> Tokenizer:
     content = folder.read(TOKENIZER)
     try:
         return Tokenizer.from_str(content.decode("utf-8"))
-    except Exception as error:  # the Rust side raises bare Exception
+    except Exception as error:  # tokenizers raises bare Exception
         raise DataError(f"is not a tokenizer: {error}", folder.path / TOKENIZER) from None
 
 
@@ -212,4 +212,4 @@ def _check_shapes(path: Path, wanted: Mapping[str, Tensor], found: Mapping[str, 
         needs = tuple(wanted[name].shape) if name in wanted else "no such tensor"
         has = tuple(found[name].shape) if name in found else "no such tensor"
         if needs != has:
-            raise DataError(f"has {has} for '{name}', its config.json needs {needs}.", path)
+            raise DataError(f"has {has} for '{name}', but its config.json needs {needs}.", path)

@@ -1,9 +1,9 @@
-"""The episodic loop. It knows stages, episodes and losses, and no method by name.
+"""Episodic training, independent of the method.
 
-Stage one trains encoder and model with the squared error (Eq. 7), or with the loss of the method's own paper. A
-threshold that is trained has a second stage, in which it learns jointly with them at a lower rate, or alone while they
-stand still. Everything random is drawn from ``(seed, epoch)``, so a run that was killed and resumed ends with the
-numbers of an uninterrupted one.
+Stage one trains encoder and model with the squared error (Eq. 7), or with the loss of the method's own paper. A trained
+threshold has a second stage, which trains it jointly with them at a lower learning rate, or alone while they are
+frozen. Random numbers depend only on ``(seed, epoch)``, so a run that was killed and resumed ends with the same numbers
+as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor
 from awatt.data.corpus import Corpus, find_split, load_corpus
 from awatt.data.episode import Episode
 from awatt.data.fewasp import SPLITS, read_json
-from awatt.data.sampler import EpisodeSampler, servable
+from awatt.data.sampler import EpisodeSampler, feasible_shapes
 from awatt.errors import AwattError
 from awatt.models import losses
 from awatt.research.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
@@ -33,7 +33,7 @@ from awatt.thresholds.base import Scored
 
 @dataclass(frozen=True)
 class Step:
-    """What a progress bar shows while an epoch runs."""
+    """Progress within an epoch, for a progress bar."""
 
     stage: str
     epoch: int
@@ -44,33 +44,33 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """What learns, at which rate, and by which measure of validation the best epoch is chosen."""
+    """What is trained, at which learning rate, and the validation metric that selects the best epoch."""
 
     name: str
     learning_rate: float
-    of_model: bool  # with its encoder
-    of_threshold: bool
-    measure: str
+    trains_model: bool  # and its encoder
+    trains_threshold: bool
+    metric: str
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come; stands in the checkpoint."""
+    """Progress of a run, saved in the checkpoint."""
 
     stage: int = 0
     epoch: int = 0  # finished epochs of all stages
     stage_epoch: int = 0  # of this stage
-    best: float = -1.0  # the stage's measure at its best epoch
-    stale: int = 0  # epochs since then
+    best: float = -1.0  # the stage's metric at its best epoch
+    stale: int = 0  # epochs since the best one
 
 
 def squared_error(scored: Scored) -> Tensor:
-    """Eq. 7 against the normalised target, mean over the queries; a query without any aspect has the target zero."""
+    """Eq. 7 with normalised targets, mean over the queries; the target of an off-topic query is zero."""
     return losses.squared_error(scored.probabilities, scored.targets)
 
 
 def pick_device(name: str) -> torch.device:
-    """``auto`` takes what the machine has: CUDA, then MPS, then the CPU."""
+    """The torch device; ``auto`` is CUDA if available, then MPS, then the CPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
@@ -90,14 +90,14 @@ def train(
     on_step: Callable[[Step], None] = lambda step: None,
     on_epoch: Callable[[dict[str, Any]], None] = lambda entry: None,
 ) -> System:
-    """Train, keep the best epoch in ``out`` and return it. ``out`` is a model folder and the run's record."""
+    """Train, save the best epoch in ``out`` and return it. ``out`` also holds the run's settings and log."""
     provenance = data / "provenance.json"
     source = read_json(provenance) if provenance.is_file() else None
     torch.manual_seed(config.seed)
     system = System.create(config.system, _all_texts(data)).to(pick_device(device))
     folder = RunFolder(out)
     trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
-    # Only now: a fault in the data or the settings leaves no half-begun run behind.
+    # Only now, so that an error in the data or the settings leaves no half-started run behind.
     files = {split: hashlib.sha256(find_split(data, split).read_bytes()).hexdigest() for split in ("train", "val")}
     described = {**config.describe(), "data": data.resolve().name, "sha256": files, "provenance": source}
     folder.open(described, resume)
@@ -106,7 +106,7 @@ def train(
 
 
 def _all_texts(data: Path) -> Iterator[str]:
-    """Every sentence of the dataset, for the vocabulary: pretrained vectors are looked up, nothing is learned here."""
+    """Every sentence of the dataset, for the vocabulary: pretrained vectors are looked up, nothing is trained."""
     for split in SPLITS:
         try:
             find_split(data, split)
@@ -116,7 +116,7 @@ def _all_texts(data: Path) -> Iterator[str]:
 
 
 class Trainer:
-    """One run: its system, its optimisers, and how far it has come."""
+    """One run: its system, its stages and its progress."""
 
     def __init__(self, config: RunConfig, system: System, corpus: Corpus, held_out: Corpus, folder: RunFolder) -> None:
         self.config, self.system, self.corpus, self.held_out, self.folder = config, system, corpus, held_out, folder
@@ -125,24 +125,24 @@ class Trainer:
         self.held_out_sentences = system.encoder.tokenize(held_out.sentences)
         schedule, threshold = config.training, system.threshold
         self.stages = [Stage("model", schedule.learning_rate, True, False, "auc")]
-        self.samplers = [self.sampler]  # of the stage for the threshold, which meets their episodes in turn
-        self.tokens: Tensor | None = None  # of the whole corpus, once the encoder stands still
+        self.samplers = [self.sampler]  # of the threshold stage, which takes batches from them in turn
+        self.tokens: Tensor | None = None  # of the whole corpus, once the encoder is frozen
         if threshold.stage:
             joint = threshold.stage == "joint"
             rate = schedule.joint_learning_rate if joint else schedule.learning_rate
-            # The ranking is learned by now: the best epoch is the one whose threshold does best.
+            # The ranking is already learned, so the threshold's decisions select the best epoch.
             self.stages.append(Stage("threshold", rate, joint, True, "macro_f1"))
             others = [shape for shape in threshold.shapes(config.shape) if shape != config.shape]
-            self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in servable(corpus, others)]
+            self.samplers += [EpisodeSampler(corpus, shape, config.seed) for shape in feasible_shapes(corpus, others)]
         system.trained_with = {"episode": asdict(config.shape), "seed": config.seed}
         self.progress = Progress()
-        self._try_out()
+        self._check_feasible()
 
-    def _try_out(self) -> None:
-        """What cannot work is refused before the run begins, not after its first epoch."""
+    def _check_feasible(self) -> None:
+        """Raise for settings that cannot work before the run starts, not after its first epoch."""
         shape = self.config.shape
         if shape.n_way < 2:
-            raise AwattError(f"n_way is {shape.n_way}, but training needs at least 2 aspects to tell apart.")
+            raise AwattError(f"n_way is {shape.n_way}, but training needs at least 2 aspects. Raise --n-way.")
         EpisodeSampler(self.held_out, shape, self.config.seed)
         with torch.no_grad():
             scored = self.system.score_fresh(self.sentences, self.corpus, self.sampler.batch(0, 1))
@@ -152,7 +152,7 @@ class Trainer:
                 self.system.threshold.loss(scored)
 
     def run(self, on_step: Callable[[Step], None], on_epoch: Callable[[dict[str, Any]], None]) -> None:
-        """All stages, from the checkpoint where there is one. A finished run has a model and no checkpoint."""
+        """Run all stages, from the checkpoint if there is one. A finished run has a model but no checkpoint."""
         optimizers = self.optimizers()
         checkpoint = self.folder.load_checkpoint()
         if checkpoint is not None:
@@ -163,7 +163,7 @@ class Trainer:
             return
         else:
             self._checkpoint(optimizers)
-        self.folder.forget_after(self.progress.epoch)
+        self.folder.truncate_log(self.progress.epoch)
         while True:
             while not self._stage_is_over():
                 entry = self._epoch(optimizers, on_step)
@@ -172,7 +172,7 @@ class Trainer:
                 on_epoch(entry)
             if self.progress.stage + 1 == len(self.stages):
                 break
-            # The next stage begins with the best epoch of this one; written down before the model is replaced.
+            # The next stage starts from this one's best epoch: checkpoint it before the saved model is replaced.
             self.system.load_state_dict(System.load(self.folder.path).state_dict())
             self.progress = Progress(stage=self.progress.stage + 1, epoch=self.progress.epoch)
             optimizers = self.optimizers()
@@ -181,7 +181,7 @@ class Trainer:
 
     @property
     def stage(self) -> Stage:
-        """The stage that the run is in."""
+        """The current stage."""
         return self.stages[self.progress.stage]
 
     def _stage_is_over(self) -> bool:
@@ -189,14 +189,14 @@ class Trainer:
         return self.progress.stale >= limit.patience or self.progress.stage_epoch >= limit.max_epochs
 
     def optimizers(self) -> dict[str, torch.optim.Optimizer]:
-        """Adam; for tables of which a step touches a few rows, the one that updates only these."""
+        """Adam, and SparseAdam for embeddings of which a step changes only a few rows."""
         sparse = {f"encoder.{name}" for name in self.system.encoder.sparse}
         named = [(name, value) for name, value in self.system.named_parameters() if value.requires_grad]
         stage = self.stage
         named = [
             (name, value)
             for name, value in named
-            if (stage.of_threshold if name.startswith("threshold.") else stage.of_model)
+            if (stage.trains_threshold if name.startswith("threshold.") else stage.trains_model)
         ]
         rate, table_rate = stage.learning_rate, stage.learning_rate * self.config.training.table_rate
         groups = {
@@ -206,7 +206,7 @@ class Trainer:
         return {name: kind(values, lr=rate) for name, (kind, rate, values) in groups.items() if values}
 
     def _epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> dict[str, Any]:
-        """Train one epoch, validate, keep the model if it is the best of its stage. Returns the line for the log."""
+        """Train one epoch, validate, and save the model if it is its stage's best. Returns the log entry."""
         start = time.perf_counter()
         loss = self.train_epoch(optimizers, on_step)
         trained = time.perf_counter()
@@ -218,13 +218,13 @@ class Trainer:
             batches = list(batches)
             self.system.threshold.calibrate(batches)
         found = measure_system(self.system, batches)
-        reached = found[self.stage.measure]
-        better = reached > self.progress.best
+        value = found[self.stage.metric]
+        better = value > self.progress.best
         self.progress = replace(
             self.progress,
             epoch=self.progress.epoch + 1,
             stage_epoch=self.progress.stage_epoch + 1,
-            best=max(reached, self.progress.best),
+            best=max(value, self.progress.best),
             stale=0 if better else self.progress.stale + 1,
         )
         entry = {
@@ -241,10 +241,11 @@ class Trainer:
         return entry
 
     def train_epoch(self, optimizers: dict[str, torch.optim.Optimizer], on_step: Callable[[Step], None]) -> float:
+        """Train one epoch and return its mean loss."""
         schedule = self.config.training
-        # From (seed, epoch) alone, so that a resumed run draws the same numbers.
+        # Depends on (seed, epoch) only, so that a resumed run draws the same numbers.
         torch.manual_seed((self.config.seed * 100_003 + self.progress.epoch) % 2**64)
-        self.system.train(self.stage.of_model)  # what stands still works as in use, without dropout
+        self.system.train(self.stage.trains_model)  # frozen parts run without dropout, as in use
         self.system.threshold.train()
         total, done = 0.0, 0
         for episode in self._episodes():
@@ -258,7 +259,7 @@ class Trainer:
             if not math.isfinite(value):
                 raise AwattError(
                     f"the loss is {value} in epoch {self.progress.epoch + 1} after {done} episodes. "
-                    f"{self.folder.say_what_is_kept()} Lower training.learning_rate, or look for odd rows in the data."
+                    f"{self.folder.describe_kept()} Lower training.learning_rate, or look for odd rows in the data."
                 )
             total += value * len(episode)
             done += len(episode)
@@ -266,10 +267,10 @@ class Trainer:
         return total / schedule.episodes_an_epoch
 
     def _episodes(self) -> Iterator[Episode]:
-        """Those of this epoch, in batches of one step; which they are depends on the epoch's number only."""
+        """This epoch's episodes, one batch per step. They depend on the epoch number only."""
         schedule, epoch = self.config.training, self.progress.epoch
         first, size = epoch * schedule.episodes_an_epoch, schedule.episodes_a_step
-        if not self.stage.of_threshold or len(self.samplers) == 1:
+        if not self.stage.trains_threshold or len(self.samplers) == 1:
             yield from self.sampler.batches(first, schedule.episodes_an_epoch, size)
             return
         places = range(0, schedule.episodes_an_epoch, size)
@@ -278,13 +279,13 @@ class Trainer:
             yield sampler.batch(first + place, min(size, schedule.episodes_an_epoch - place))
 
     def _loss(self, episode: Episode) -> Tensor:
-        """What this stage minimises."""
+        """The loss that this stage minimises."""
         system, threshold = self.system, self.system.threshold
-        if self.stage.of_model:
+        if self.stage.trains_model:
             scored = system.score_fresh(self.sentences, self.corpus, episode)
             own = self.config.training.loss == "own"
             error = system.model.own_loss(scored.scores, scored.targets) if own else squared_error(scored)
-            return error + threshold.loss(scored) if self.stage.of_threshold else error
+            return error + threshold.loss(scored) if self.stage.trains_threshold else error
         with torch.no_grad():
             if self.tokens is None:
                 self.tokens = system.encode(self.sentences)

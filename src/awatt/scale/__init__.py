@@ -1,1 +1,1 @@
-"""More than one machine, by Ray: detection in many files, a Ray dataset, a grid of experiments."""
+"""More than one machine, with Ray: detection in many files, Ray datasets, grids of experiments."""

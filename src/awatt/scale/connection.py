@@ -1,4 +1,4 @@
-"""A Ray of one's own on this machine, or a cluster that runs already."""
+"""Ray: a private one on this machine, or a cluster that is already running."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,37 +17,35 @@ LOCAL = "local"
 
 @contextmanager
 def connected(address: str = LOCAL, workers: int | None = None) -> Iterator[Any]:
-    """Ray, connected: to what this process is connected to already, else to ``address``.
+    """The ``ray`` module, connected to ``address``, or to the cluster that this process already uses.
 
-    ``local`` starts a Ray that only this process can use, and ends it. ``auto`` finds the cluster of this machine.
+    ``local`` starts a Ray for this process alone and stops it at the end. ``auto`` finds the cluster of this machine.
     """
     if address == LOCAL:
-        _keep_to_itself()
+        _make_private()
     ray = require("ray", "ray")
-    require("ray.data", "ray")
     if ray.is_initialized():
         yield ray
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unless asked for
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # report nothing to Ray's authors unless asked to
     options: dict[str, Any] = {"address": address, "logging_level": logging.ERROR, "log_to_driver": False}
     if address == LOCAL:
         options |= {"num_cpus": workers or len(os.sched_getaffinity(0)), "include_dashboard": False}
     try:
         ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        found = " ".join(str(error).split())[:200]
         advice = "Start one with 'ray start --head', give --address HOST:PORT, or --address local."
-        raise AwattError(f"no Ray cluster can be reached at '{address}' ({found}). {advice}") from None
+        raise AwattError(f"no Ray cluster can be reached at '{address}' ({one_line(error, 200)}). {advice}") from None
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def _keep_to_itself() -> None:
-    """Nobody but this process is to use its Ray: it listens on 127.0.0.1, and takes a token that nobody else has.
+def _make_private() -> None:
+    """Keep others out of a local Ray: it listens on 127.0.0.1 and asks for a random token.
 
-    Ray reads these when it is imported; where it has been, its own defaults hold.
+    Ray reads these settings when it is imported; if it already is, its own defaults apply.
     """
     if "ray" in sys.modules:
         return
@@ -56,6 +54,33 @@ def _keep_to_itself() -> None:
         os.environ.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
 
 
-def n_workers(ray: Any, wanted: int | None) -> int:
-    """How many tasks at a time: what was asked for, else a core each."""
+def count_workers(ray: Any, wanted: int | None) -> int:
+    """The number of tasks to run at a time: ``wanted``, or one per core of the cluster."""
     return wanted or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def run_tasks(
+    ray: Any, function: Callable[..., Any], calls: Mapping[Any, tuple[Any, ...]], workers: int | None, **options: Any
+) -> Generator[tuple[Any, Any], None, None]:
+    """Call ``function(*calls[key])`` for each key in a task with one core, at most ``workers`` at a time.
+
+    Gives (key, reference to the result) as the tasks finish; `close` it to cancel the others. ``options`` are those of
+    ``ray.remote``.
+    """
+    task = ray.remote(num_cpus=1, **options)(function)
+    queue, running = list(reversed(calls)), dict[Any, Any]()
+    try:
+        while queue or running:
+            while queue and (workers is None or len(running) < workers):
+                key = queue.pop()
+                running[task.remote(*calls[key])] = key
+            (done, *_), _ = ray.wait(list(running))
+            yield running.pop(done), done
+    finally:
+        for reference in running:
+            ray.cancel(reference)
+
+
+def one_line(error: Exception, limit: int) -> str:
+    """The beginning of an error's message, without line breaks."""
+    return " ".join(str(error).split())[:limit]

@@ -1,4 +1,4 @@
-"""A Ray dataset in, a Ray dataset out, for people who have a pipeline already."""
+"""A Ray dataset in, a Ray dataset out, for existing pipelines."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from awatt.scale.shipping import Shipped, ship
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
-ROWS = 4096  # at a time
+BATCH = 4096  # rows
 
 
 def transform(detector: AspectDetector, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
-    """The dataset with a column ``aspects`` (lists) and a column ``score_ASPECT`` for each; lazy, as the dataset is."""
+    """Add a column ``aspects`` (lists) and a column ``score_ASPECT`` for each aspect; lazy, as the dataset is."""
     data = require("ray.data", "ray")
     if not isinstance(dataset, data.Dataset):
         kind = type(dataset).__name__
         raise AwattError(f"transform takes a ray.data.Dataset, found {kind}. For a list of texts use predict_proba.")
     arguments = (ship(detector), text_column, prefix)
-    return dataset.map_batches(_detect, batch_format="pyarrow", batch_size=ROWS, fn_args=arguments)
+    return dataset.map_batches(_detect, batch_format="pyarrow", batch_size=BATCH, fn_args=arguments)
 
 
 def _detect(table: Any, shipped: Shipped, text_column: str, prefix: str) -> Any:
@@ -30,7 +30,7 @@ def _detect(table: Any, shipped: Shipped, text_column: str, prefix: str) -> Any:
         known = ", ".join(map(repr, table.column_names)) or "none"
         raise AwattError(f"there is no column '{text_column}'; the columns are: {known}. Name it: text_column=...")
     detector = shipped.load()
-    texts = [text or "" for text in table.column(text_column).to_pylist()]  # null mentions nothing
+    texts = [text or "" for text in table.column(text_column).to_pylist()]  # null has no aspects
     found = detector.detect_many(texts, words=False)
     columns = {f"{prefix}aspects": pyarrow.array([each.aspects for each in found], pyarrow.list_(pyarrow.string()))}
     for aspect in detector.aspects:
@@ -38,6 +38,6 @@ def _detect(table: Any, shipped: Shipped, text_column: str, prefix: str) -> Any:
         columns[f"{prefix}score_{aspect}"] = pyarrow.array(scores, pyarrow.float64())
     for name, values in columns.items():
         if name in table.column_names:
-            raise AwattError(f"the dataset has a column '{name}' already. Name the new ones with prefix='found_', say.")
+            raise AwattError(f"the dataset already has a column '{name}'. Rename the new ones: prefix='found_'.")
         table = table.append_column(name, values)
     return table

@@ -1,9 +1,10 @@
-"""A grid of experiments over a cluster: one run is one task with one core, with the result files of ``--jobs``."""
+"""A grid of experiments on a cluster: each run is a task with one core and leaves the same files as ``--jobs``."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from awatt.errors import AwattError, require
 from awatt.reproduce.results import missing, result_path
 from awatt.reproduce.runner import check_extras, run_one, write_result
 from awatt.reproduce.suites import Run
-from awatt.scale.connection import LOCAL, connected
+from awatt.scale.connection import LOCAL, connected, run_tasks
 
 Paths = tuple[str, str, str]  # data, results, work
 
@@ -26,28 +27,22 @@ def run_all(
     on_done: Callable[[Run, dict[str, Any]], None],
     address: str = LOCAL,
 ) -> None:
-    """Every run that has no result yet. One that fails is tried once more; at the end those that failed are named.
+    """Do every run that has no result yet. A run that fails is retried once; the error lists those that fail twice.
 
-    ``data`` and ``work`` must be reachable by all machines under the same path; results are written here as well.
+    All machines must reach ``data`` and ``work`` under the same path. Results are also written on this machine.
     """
     todo = missing(results, runs)
     require("torch", "train")
     check_extras(todo)
     paths = (os.path.abspath(data), os.path.abspath(results), os.path.abspath(work))
     failed: dict[str, str] = {}
-    with connected(address, workers) as ray:
-        # The first failure of any kind, the run's own or its machine's, is tried again; the second one is final.
-        task = ray.remote(num_cpus=1, max_retries=1, retry_exceptions=True)(_run)
-        waiting: dict[Any, Run] = {}
-        queue = list(reversed(todo))
-        while queue or waiting:
-            while queue and (workers is None or len(waiting) < workers):
-                run = queue.pop()
-                waiting[task.remote(run, paths, overrides)] = run
-            (done, *_), _ = ray.wait(list(waiting))
-            run = waiting.pop(done)
+    calls = {run: (run, paths, overrides) for run in todo}
+    # Any first failure, of the run itself or of its machine, is retried; the second one is final.
+    options = {"max_retries": 1, "retry_exceptions": True}
+    with connected(address, workers) as ray, closing(run_tasks(ray, _run, calls, workers, **options)) as finished:
+        for run, reference in finished:
             try:
-                result = ray.get(done)
+                result = ray.get(reference)
             except ray.exceptions.RayError as error:
                 failed[run.name] = str(error).strip().splitlines()[-1][:200]
                 continue
@@ -56,7 +51,7 @@ def run_all(
             on_done(run, result)
     if failed:
         named = "; ".join(f"{name} ({reason})" for name, reason in failed.items())
-        raise AwattError(f"{len(failed)} of {len(todo)} runs failed twice: {named}. Run the command again to go on.")
+        raise AwattError(f"{len(failed)} of {len(todo)} runs failed twice: {named}. Run the command again to continue.")
 
 
 def _run(run: Run, paths: Paths, overrides: tuple[str, ...]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""Files in parts that are read apart: bytes of a file of lines or cells, row groups of Parquet, or all of a gzip.
+"""Files in parts that are read independently: byte ranges of lines or cells, row groups of Parquet, or a whole gzip.
 
-A part of JSONL or text holds the lines that begin within its bytes: the borders are found by line feeds when it is
-opened, and files are cut up without being read. In CSV and TSV a line feed may be within a cell, which only reading
-from the beginning tells: their rows are counted out first, and each part is read with the header before it.
+Why not Ray Data's readers: a part must have the rows, the order and the line numbers of the local reader.
+
+A part of JSONL or text holds the lines that begin within its bytes: such a file is split without reading it, and the
+line feeds are looked for when a part is opened. In CSV and TSV a line feed may be part of a cell, so the file is read
+once from the beginning to find where rows begin, and each part is read with the header before it.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from itertools import pairwise
 from typing import IO, cast
 
 from awatt.records.format_readers import OpenPart
-from awatt.records.formats import DELIMITERS, LONGEST_LINE, format_of, long_cells
+from awatt.records.formats import DELIMITERS, MAX_LINE, allow_long_cells, format_of
 from awatt.scale.storage import open_file
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """From ``first`` to before ``last``: bytes, or row groups of Parquet. Without ``last`` it is the whole file.
+    """Bytes, or row groups of Parquet, from ``first`` to before ``last``; the whole file if ``last`` is None.
 
-    ``header`` bytes of the file's beginning are read before it.
+    The first ``header`` bytes of the file are read before them.
     """
 
     path: str
@@ -35,51 +37,51 @@ class Part:
     header: int = 0
 
 
-def split_file(path: str, size: int, most: int, format: str | None = None) -> list[Part]:
-    """Parts of about ``most`` bytes. Gzipped files stay whole."""
+def split_file(path: str, size: int, part_bytes: int, format: str | None = None) -> list[Part]:
+    """Parts of about ``part_bytes`` bytes each. Gzipped files are not split."""
     kind, compressed = format_of(path, format)
-    if size <= most or compressed:
+    if size <= part_bytes or compressed:
         return [Part(path)]
     if kind == "parquet":
-        return list(_split_parquet(path, most))
+        return list(_split_parquet(path, part_bytes))
     if kind in DELIMITERS:
-        return list(_split_delimited(path, size, most, DELIMITERS[kind]))
-    borders = [*range(0, size, most), size]
-    return [Part(path, first, last) for first, last in pairwise(borders)]
+        return list(_split_delimited(path, size, part_bytes, DELIMITERS[kind]))
+    bounds = [*range(0, size, part_bytes), size]
+    return [Part(path, first, last) for first, last in pairwise(bounds)]
 
 
-def _split_parquet(path: str, most: int) -> Iterator[Part]:
+def _split_parquet(path: str, part_bytes: int) -> Iterator[Part]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     with open_file(path) as stream:
         try:
             metadata = ParquetFile(stream).metadata
-        except (OSError, ArrowException):  # reading says what is wrong with it
+        except (OSError, ArrowException):  # the reader reports what is wrong
             yield Part(path)
             return
         first, size = 0, 0
         for number in range(metadata.num_row_groups):
             size += metadata.row_group(number).total_byte_size
-            if size >= most or number == metadata.num_row_groups - 1:
+            if size >= part_bytes or number == metadata.num_row_groups - 1:
                 yield Part(path, first, number + 1)
                 first, size = number + 1, 0
 
 
-def _split_delimited(path: str, size: int, most: int, delimiter: str) -> Iterator[Part]:
-    """Borders where `awatt.records.reader` begins a row, also after rows that cannot be split."""
+def _split_delimited(path: str, size: int, part_bytes: int, delimiter: str) -> Iterator[Part]:
+    """Split where `awatt.records.reader` begins a row, also after rows that it cannot parse."""
     header = first = place = 0
 
     def lines() -> Iterator[str]:
         nonlocal place
-        for line in iter(partial(text.readline, LONGEST_LINE), ""):
+        for line in iter(partial(text.readline, MAX_LINE), ""):
             place += len(line) if line.isascii() else len(line.encode(errors="surrogateescape"))
             yield line
 
-    with open_file(path) as stream, long_cells():
+    with open_file(path) as stream, allow_long_cells():
         place = len(BOM_UTF8) if stream.read(len(BOM_UTF8)) == BOM_UTF8 else 0
         stream.seek(place)
-        # As UTF-8 and not byte by byte, because csv limits a cell by its characters.
+        # Decoded, because the csv module limits the length of a cell in characters, not bytes.
         text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
         reader = csv.reader(lines(), delimiter=delimiter, strict=True)
         while True:
@@ -91,7 +93,7 @@ def _split_delimited(path: str, size: int, most: int, delimiter: str) -> Iterato
                 cells = []
             if not header:
                 header = place if cells else 0
-            elif place - first >= most and place < size:
+            elif place - first >= part_bytes and place < size:
                 yield Part(path, first, place, header if first else 0)
                 first = place
         text.detach()
@@ -100,21 +102,22 @@ def _split_delimited(path: str, size: int, most: int, delimiter: str) -> Iterato
 
 @contextmanager
 def open_part(part: Part, format: str | None = None) -> Iterator[OpenPart]:
-    """For `awatt.records.reader.read_records`."""
+    """Open a part for `awatt.records.reader.read_records`."""
     with open_file(part.path) as stream:
+        kind, _ = format_of(part.path, format)
         if part.last is None:
             yield OpenPart(stream)
-        elif format_of(part.path, format)[0] == "parquet":
+        elif kind == "parquet":
             yield OpenPart(stream, row_groups=list(range(part.first, part.last)))
-        elif format_of(part.path, format)[0] in DELIMITERS:
+        elif kind in DELIMITERS:
             yield OpenPart(cast("IO[bytes]", Lines(stream, part.first, part.last, part.header)))
         else:
             lines = Lines(stream, _line_start(stream, part.first), _line_start(stream, part.last))
-            yield OpenPart(cast("IO[bytes]", lines), begins=part.first == 0)
+            yield OpenPart(cast("IO[bytes]", lines), at_start=part.first == 0)
 
 
 def _line_start(stream: IO[bytes], place: int) -> int:
-    """Where the first line begins at or after a byte."""
+    """The position of the first line that begins at ``place`` or later."""
     if place == 0:
         return 0
     stream.seek(place - 1)
@@ -125,7 +128,7 @@ def _line_start(stream: IO[bytes], place: int) -> int:
 
 
 class Lines(io.BufferedReader):
-    """The bytes of a stream from ``first`` to before ``last``, after the ``header`` bytes of its beginning."""
+    """The first ``header`` bytes of a stream, then those from ``first`` to before ``last``; counts their lines."""
 
     def __init__(self, stream: IO[bytes], first: int, last: int, header: int = 0) -> None:
         stream.seek(0)
@@ -135,19 +138,21 @@ class Lines(io.BufferedReader):
 
     @property
     def count(self) -> int:
-        """Lines that have been read so far, those of the header as well."""
+        """The number of lines read so far, those of the header included."""
         return self._counted.lines
 
 
 def _count_lines(chunk: bytes) -> int:
-    """Line ends: line feed, carriage return, or both together."""
+    """The number of line ends: a line feed, a carriage return, or both together."""
     return chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
 
 
 class _Counted(io.RawIOBase):
+    """Reads some byte ranges of a stream, one after the other, and counts the line ends."""
+
     def __init__(self, stream: IO[bytes], ranges: list[tuple[int, int]]) -> None:
-        self.stream, self.ranges, self.lines, self.ended_in_return = stream, ranges, 0, False
-        self.left = 0
+        self.stream, self.ranges = stream, ranges
+        self.lines, self.left, self.ended_in_return = 0, 0, False
 
     def readable(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""A detector on other machines: the files of its folder travel, never an object that could run code."""
+"""A detector on other machines: its saved files are sent, never a pickled object that could run code."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
-_loaded: dict[str, tuple[AspectDetector, Any]] = {}  # of this process: the last one, and its folder
+_loaded: dict[str, tuple[AspectDetector, Any]] = {}  # in this process: the last detector and its folder
 
 
 class Shipped(NamedTuple):
-    """The files of a saved detector in Ray's object store, and what tells them from another's."""
+    """The files of a saved detector in Ray's object store, identified by their hash."""
 
     digest: str
     files: Any  # a reference to {name: bytes}
 
     def load(self) -> AspectDetector:
-        """The detector, read once a process."""
+        """The detector, loaded once per process."""
         if self.digest not in _loaded:
             import ray
 
             from awatt.detector.detector import AspectDetector
 
-            os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a task has one core; the tokeniser would take all
-            folder = tempfile.TemporaryDirectory(prefix="awatt-")  # its model is looked at again: it stays
+            os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a task has one core; the tokeniser would use all
+            folder = tempfile.TemporaryDirectory(prefix="awatt-")  # kept: the detector's model path is here
             for name, content in ray.get(self.files).items():
                 (Path(folder.name) / name).write_bytes(content)
             _loaded.clear()
@@ -37,7 +37,7 @@ class Shipped(NamedTuple):
 
 
 def ship(detector: AspectDetector) -> Shipped:
-    """Save it, without its examples, and put the files where all workers can read them."""
+    """Save a detector, without its examples, and put the files where all workers can read them."""
     import ray
 
     with tempfile.TemporaryDirectory() as parent:

@@ -14,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 
 from awatt import __version__
 from awatt.errors import AwattError
-from awatt.records.formats import shown
+from awatt.records.formats import short_repr
 from awatt.server import api, project_api
 from awatt.server.limits import BusyError, ConflictError, Limits, NotFoundError
 from awatt.server.responses import ERRORS, Error, json_response
@@ -86,7 +86,7 @@ def _add_errors(app: FastAPI) -> None:
     async def invalid_request(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-        found = "" if first["type"] in ("missing", "json_invalid") else f", found {shown(first.get('input'))}"
+        found = "" if first["type"] in ("missing", "json_invalid") else f", found {short_repr(first.get('input'))}"
         message = f"{place}: {first['msg'].rstrip('.').lower()}{found}. See /openapi.json."
         return json_response(Error(message.encode("utf-8", "replace").decode()), 422)
 
