@@ -1,9 +1,10 @@
-"""Every number of the bundled model: results/bundled/.
+"""All numbers of the bundled model, in results/bundled/.
 
-python benchmarks/bundled.py test --data datasets            the twelve cells, with none queries, calibration
-python benchmarks/bundled.py mams                             another site, coarse categories, default settings
-python benchmarks/bundled.py ablation --data datasets         trained again without each kind of evidence (validation)
-python benchmarks/bundled.py speed                            sentences per second, adapting, loading
+python benchmarks/bundled.py test --data datasets             test splits: 12 settings, off-topic queries, calibration
+python benchmarks/bundled.py mams                             another website, coarse categories, default settings
+python benchmarks/bundled.py ablation --data datasets         retrained without each group of features (validation)
+python benchmarks/bundled.py speed                            sentences per second, fitting, loading
+python benchmarks/bundled.py tables                           README.md and its figure, from the numbers above
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from awatt.thresholds.default import default_threshold
 
 DATASETS = ("FewAsp(single)", "FewAsp(multi)", "FewAsp")
 SETTINGS = ((5, 5), (5, 10), (10, 5), (10, 10))
-#: what is left out together in a row of the ablation
+#: row of the ablation -> features left out together
 ABLATIONS = {
     "all": (),
     "without attention": ("attended", "typical", "word", "lead", "positives", "negatives"),
@@ -46,7 +47,7 @@ ABLATIONS = {
 
 
 def test(data: Path, out: Path, episodes: int, folder: Path | None) -> None:
-    """The official test splits, 600 episodes, seed 5; acceptance at the model's threshold, and the paper's rule."""
+    """Evaluate on the official test splits, seed 5: with the model's threshold, and with the paper's static one."""
     model = AspectModel.load(folder)
     for dataset in DATASETS:
         corpus = load_corpus(data / dataset, "test")
@@ -77,7 +78,7 @@ def test(data: Path, out: Path, episodes: int, folder: Path | None) -> None:
 
 
 def read_mams(folder: Path) -> tuple[list[str], list[list[str]]]:
-    """All sentences, and their categories but "miscellaneous"."""
+    """All sentences and their categories, except "miscellaneous"."""
     texts, labels = [], []
     for split in ("train", "val", "test"):
         for sentence in ET.parse(folder / f"{split}.xml").getroot():
@@ -88,32 +89,32 @@ def read_mams(folder: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def mams(folder: Path, out: Path, model: Path | None, draws: int = 5) -> None:
-    """With 5 (10) examples per category drawn from all of it and 2,000 others as test, mean of five draws."""
+    """Draw 5 (10) examples per category from all splits, test on 2,000 other sentences; five draws."""
     texts, labels = read_mams(folder)
     names = sorted({name for row in labels for name in row})
     truth = np.array([[name in row for name in names] for row in labels])
     vectors = AspectModel.load(model)
     rows = []
     for n_examples in (5, 10):
-        f1, auc, plain = [], [], []
+        f1, auc, baseline = [], [], []
         for draw in range(draws):
-            chance = np.random.default_rng(draw)
-            picked = [chance.choice(np.flatnonzero(column), n_examples, replace=False) for column in truth.T]
+            rng = np.random.default_rng(draw)
+            picked = [rng.choice(np.flatnonzero(column), n_examples, replace=False) for column in truth.T]
             support = np.unique(np.concatenate(picked))
             rest = np.setdiff1d(np.arange(len(texts)), support)
-            asked = chance.choice(rest, min(2000, len(rest)), replace=False)
+            tested = rng.choice(rest, min(2000, len(rest)), replace=False)
             detector = AspectDetector(model=model, classes=names)
-            detector.fit([texts[place] for place in support], [labels[place] for place in support])
-            queries = [texts[place] for place in asked]
+            detector.fit([texts[number] for number in support], [labels[number] for number in support])
+            queries = [texts[number] for number in tested]
             predicted = np.array([[name in row for name in names] for row in detector.predict(queries)])
-            f1.append(float(macro_f1(predicted[None], truth[asked][None])[0]))
-            auc.append(float(roc_auc(detector.predict_proba(queries)[None], truth[asked][None])[0]))
+            f1.append(float(macro_f1(predicted[None], truth[tested][None])[0]))
+            auc.append(float(roc_auc(detector.predict_proba(queries)[None], truth[tested][None])[0]))
             known, unknown = (
-                vectors.mean_vectors(vectors.tokenize([texts[n] for n in part])) for part in (support, asked)
+                vectors.mean_vectors(vectors.tokenize([texts[number] for number in part])) for part in (support, tested)
             )
-            guessed = logistic_regression(known, truth[support], unknown)
-            plain.append(float(macro_f1(guessed[None], truth[asked][None])[0]))
-        rows.append({"examples": n_examples, "macro_f1": f1, "auc": auc, "logistic_regression": plain})
+            by_baseline = logistic_regression(known, truth[support], unknown)
+            baseline.append(float(macro_f1(by_baseline[None], truth[tested][None])[0]))
+        rows.append({"examples": n_examples, "macro_f1": f1, "auc": auc, "logistic_regression": baseline})
         print({name: round(100 * float(np.mean(value)), 2) for name, value in rows[-1].items() if name != "examples"})
     write_text(out / "mams.json", json.dumps(rows, indent=1) + "\n")
 
@@ -121,7 +122,7 @@ def mams(folder: Path, out: Path, model: Path | None, draws: int = 5) -> None:
 def logistic_regression(
     known: npt.NDArray[np.float32], truth: npt.NDArray[np.bool_], unknown: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.bool_]:
-    """The plain way: a class-balanced logistic regression for each category on the same mean vectors."""
+    """Baseline: a class-balanced logistic regression per category on the same mean vectors."""
     from sklearn.linear_model import LogisticRegression
 
     fitted = (LogisticRegression(class_weight="balanced", max_iter=1000).fit(known, column) for column in truth.T)
@@ -129,7 +130,7 @@ def logistic_regression(
 
 
 def ablation(data: Path, out: Path) -> None:
-    """Trained again without some of the evidence; measured on the validation categories."""
+    """Retrain without some of the features; evaluate on the validation categories."""
     from awatt.aspect_model.train import VALIDATION, TrainDetectorConfig, train
 
     for label, without in ABLATIONS.items():
@@ -147,7 +148,7 @@ def ablation(data: Path, out: Path) -> None:
 
 
 def speed(out: Path, model: Path | None) -> None:
-    """One core: set OMP_NUM_THREADS=1 and TOKENIZERS_PARALLELISM=false."""
+    """Time loading, fitting and detection. For one core set OMP_NUM_THREADS=1 and TOKENIZERS_PARALLELISM=false."""
     start = time.perf_counter()
     loaded = AspectModel.load(model)
     found = {"load_seconds": time.perf_counter() - start}
@@ -155,7 +156,7 @@ def speed(out: Path, model: Path | None) -> None:
     wanted = [np.flatnonzero(column)[:5] for column in corpus.mentions.T][:10]
     support = np.unique(np.concatenate(wanted))
     labels = corpus.mentions[support][:, :10]
-    examples = loaded.tokenize([corpus.sentences[place] for place in support])
+    examples = loaded.tokenize([corpus.sentences[number] for number in support])
     names = corpus.aspects[:10]
     fitted = loaded.fit(examples, labels, names)
     seconds = []
@@ -174,14 +175,15 @@ def speed(out: Path, model: Path | None) -> None:
 
 
 def tables(out: Path) -> None:
-    """All of it in one page."""
+    """Write results/bundled/README.md and its figure from all numbers."""
     cells = [json.loads(path.read_text("utf-8")) for path in sorted(out.glob("FewAsp*.json"))]
     plain = {(row["dataset"], row["n_way"], row["n_shot"]): row for row in cells if not row["none_rate"]}
     lines = [
         "# The bundled model, measured",
         "",
-        "Official test splits, 600 episodes, seed 5, no names; macro-F1 at the model's own threshold, which was chosen",
-        "on the validation categories, ± half of the 95 % interval over episodes. *Italics*: Proto-AWATT as published.",
+        "Official test splits, 600 episodes, seed 5, without aspect names. Macro-F1 at the model's own threshold,",
+        "chosen on the validation categories; ± is the half-width of the 95 % confidence interval over episodes.",
+        "*Italics*: Proto-AWATT as published.",
         "",
         "| dataset | " + " | ".join(f"{n_way}-way {n_shot}-shot" for n_way, n_shot in SETTINGS) + " |",
         "|---" * (1 + len(SETTINGS)) + "|",
@@ -196,25 +198,26 @@ def tables(out: Path) -> None:
         lines.append(" | ".join(shown) + " |")
     lines += [
         "",
-        "## Sentences that mention none of the aspects",
+        "## Off-topic sentences",
         "",
-        "FewAsp test, 5-shot. *Static* is the paper's rule on the same ranking: a softmax over the aspects, cut at its",
-        "threshold. AUROC: none against some, by the highest score. ECE: expected calibration error, ten bins.",
+        "FewAsp test, 5-shot. Macro-F1 with a share of queries that mention none of the aspects, at the model's own",
+        "threshold and at the paper's static one, on a softmax of the same scores. AUROC: off-topic against other",
+        "queries, by the highest score. ECE: expected calibration error, ten bins.",
         "",
-        "| aspects | none | acceptance | static | AUROC of none | false aspects per 100 off-topic sentences | ECE |",
+        "| aspects | off-topic | own | static | AUROC of off-topic | false aspects per 100 off-topic sentences | ECE |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in cells:
         if row["dataset"] == "FewAsp" and row["n_shot"] == 5:
-            none = [f"{row[name]:.3f}" if name in row else "" for name in ("none_auroc",)]
+            auroc = f"{row['none_auroc']:.3f}" if "none_auroc" in row else ""
             false = f"{row['false_aspects_per_100']:.1f}" if "false_aspects_per_100" in row else ""
             lines.append(
                 f"| {row['n_way']} | {row['none_rate']:.0%} | {100 * row['macro_f1']:.2f} | "
-                f"{100 * row['static_macro_f1']:.2f} | {none[0]} | {false} | {row['ece']:.3f} |"
+                f"{100 * row['static_macro_f1']:.2f} | {auroc} | {false} | {row['ece']:.3f} |"
             )
-    lines += ["", "![Reliability](reliability.png)", "", "## Another site: MAMS", ""]
+    lines += ["", "![Reliability](reliability.png)", "", "## Another website: MAMS", ""]
     lines += [
-        "7 coarse categories, examples drawn from all of it, 2,000 other sentences, `predict` with default settings.",
+        "7 coarse categories, examples drawn from all splits, 2,000 other sentences as test, `predict` with defaults.",
         "",
     ]
     lines += ["| examples per category | macro-F1 (five draws) | AUC | logistic regression on the same vectors |"]
@@ -225,16 +228,16 @@ def tables(out: Path) -> None:
             f"| {row['examples']} | {interval.mean:.2f} ± {interval.half_width:.2f} | {np.mean(row['auc']):.4f} | "
             f"{100 * np.mean(row['logistic_regression']):.2f} |"
         )
-    trials = {name: out / f"ablation {name}.json" for name in ABLATIONS}
-    found = {name: json.loads(path.read_text("utf-8")) for name, path in trials.items() if path.exists()}
+    paths = {name: out / f"ablation {name}.json" for name in ABLATIONS}
+    found = {name: json.loads(path.read_text("utf-8")) for name, path in paths.items() if path.exists()}
     if found:
         columns = [name for name in found["all"] if name not in ("without", "threshold")]
         lines += [
             "",
             "## Ablation",
             "",
-            "Of the model before it read files, whose settings were trained together with the network: trained again,",
-            "on 800 tasks, without some of the evidence; validation categories,",
+            "Of the model before it read files, whose settings were trained together with the network: retrained on",
+            "800 tasks without some of the features; validation categories,",
         ]
         lines += [
             "mean macro-F1 of the three datasets.",
@@ -249,7 +252,7 @@ def tables(out: Path) -> None:
         lines += ["", "## Speed, one core", ""]
         lines += ["Measured on a quiet machine with the model before it read files.", ""]
         lines += [f"- {speeds['sentences_per_second']:,.0f} sentences per second from raw text, 10 aspects"]
-        lines += [f"- {1000 * speeds['adapt_10x5_seconds']:.0f} ms to adapt to 10 aspects with 5 examples each"]
+        lines += [f"- {1000 * speeds['adapt_10x5_seconds']:.0f} ms to fit 10 aspects with 5 examples each"]
         lines += [f"- {1000 * speeds['load_seconds']:.0f} ms to load"]
     lines += [
         "",
@@ -270,13 +273,14 @@ def _plot(cells: list[dict[str, Any]], out: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5, 5))
-    axes.plot([0, 1], [0, 1], color="#999999", linestyle=":", label="calibrated")
+    axes.plot([0, 1], [0, 1], color="#999999", linestyle=":", label="perfectly calibrated")
     colours = {0.0: "#0072B2", 0.3: "#E69F00", 0.5: "#009E73"}
     for row in cells:
         if row["dataset"] == "FewAsp" and (row["n_way"], row["n_shot"]) == (10, 5):
-            said, right, _ = zip(*row["reliability"], strict=True)
-            axes.plot(said, right, marker="o", color=colours[row["none_rate"]], label=f"{row['none_rate']:.0%} none")
-    axes.set(xlabel="probability that the model gives", ylabel="share that is right", aspect="equal")
+            predicted, observed, _ = zip(*row["reliability"], strict=True)
+            label = f"{row['none_rate']:.0%} off-topic"
+            axes.plot(predicted, observed, marker="o", color=colours[row["none_rate"]], label=label)
+    axes.set(xlabel="predicted probability", ylabel="observed frequency", aspect="equal")
     axes.set_title("FewAsp test, 10-way 5-shot")
     axes.legend(loc="upper left")
     for suffix in ("png", "svg"):
@@ -293,21 +297,21 @@ def main() -> None:
     parser.add_argument("part", choices=["test", "mams", "ablation", "speed", "tables"])
     parser.add_argument("--data", type=Path, default=Path("datasets"))
     parser.add_argument("--mams", type=Path, default=shared_folder() / "data" / "mams")
-    parser.add_argument("--model", type=Path, help="a model's folder [default: the bundled one]")
+    parser.add_argument("--model", type=Path, help="model folder [default: the bundled model]")
     parser.add_argument("--out", type=Path, default=Path("results/bundled"))
     parser.add_argument("--episodes", type=int, default=600)
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    if asked.part == "test":
-        test(asked.data, asked.out, asked.episodes, asked.model)
-    elif asked.part == "mams":
-        mams(asked.mams, asked.out, asked.model)
-    elif asked.part == "ablation":
-        ablation(asked.data, asked.out)
-    elif asked.part == "speed":
-        speed(asked.out, asked.model)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.part == "test":
+        test(options.data, options.out, options.episodes, options.model)
+    elif options.part == "mams":
+        mams(options.mams, options.out, options.model)
+    elif options.part == "ablation":
+        ablation(options.data, options.out)
+    elif options.part == "speed":
+        speed(options.out, options.model)
     else:
-        tables(asked.out)
+        tables(options.out)
 
 
 if __name__ == "__main__":

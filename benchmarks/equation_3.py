@@ -1,10 +1,10 @@
 """Choose the form of Eq. 3, e_M and the episodes per step on validation: five seeds, two settings, stage one only.
 
-    python benchmarks/equation_3.py run --data datasets     # resumable; a finished run leaves one small JSON
-    python benchmarks/equation_3.py table                   # what the JSON files say
+    python benchmarks/equation_3.py run --data datasets     # resumable; writes one small JSON file per run
+    python benchmarks/equation_3.py table                   # tables from the JSON files
 
-Each run trains with a patience of 8 and keeps the whole validation curve, so that the table can say which epoch a
-patience of 3 or 5, or a choice by macro-F1, would have kept. The test split is never read for scoring.
+Each run trains with a patience of 8 and keeps the whole validation curve, so that the table can show which epoch a
+patience of 3 or 5, or selection by macro-F1, would have kept. The test split is never scored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESULTS = ROOT / "results/attempts/equation-3"
 DATASET = "FewAsp(single)"
 SEEDS = (5, 10, 15, 20, 25)
 PATIENCE = 8
-#: which seed of which setting comes next: a grid that is stopped early has all configurations on the same seeds
+#: order of settings and seeds: if the grid is stopped early, all configurations have the same seeds
 ORDER = [
     ("5x5", 5), ("5x5", 10), ("10x10", 5), ("5x5", 15), ("10x10", 10),
     ("5x5", 20), ("10x10", 15), ("5x5", 25), ("10x10", 20), ("10x10", 25),
@@ -35,7 +35,7 @@ ORDER = [
 
 @dataclass(frozen=True)
 class Choice:
-    """What is compared."""
+    """One of the configurations that are compared."""
 
     form: str
     e_m: int
@@ -60,19 +60,19 @@ class Run:
 
     @property
     def file(self) -> Path:
-        """Where its result is kept."""
+        """Path of its result."""
         return RESULTS / self.setting / f"{self.choice}-seed{self.seed}.json"
 
 
 def grid() -> Iterator[Run]:
-    """All runs, in the order in which they are done."""
+    """All runs, in order."""
     for setting, seed in ORDER:
         for choice in CHOICES:
             yield Run(choice, setting, seed)
 
 
 def train(run: Run, data: Path, folder: Path) -> None:
-    """Train, or go on with a run that was stopped, and write its result."""
+    """Train or resume a run, and write its result."""
     n_way, n_shot = run.setting.split("x")
     settings = {
         "model.form": run.choice.form,
@@ -103,7 +103,7 @@ def train(run: Run, data: Path, folder: Path) -> None:
 
 
 def kept(curve: list[list[float]], patience: int, measure: int = 0) -> int:
-    """Number of the epoch that a patience keeps when it looks at the AUC (0) or the macro-F1 (1), from 0."""
+    """The epoch (from 0) that early stopping with this patience keeps, by AUC (measure 0) or macro-F1 (measure 1)."""
     best = 0
     for epoch, values in enumerate(curve):
         if values[measure] > curve[best][measure]:
@@ -139,7 +139,7 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def effects(results: list[dict[str, Any]]) -> Iterator[str]:
-    """What one choice does while the others and the seed stay: mean paired difference and its standard error."""
+    """Effect of one choice with the others and the seed fixed: mean paired difference and its standard error."""
     yield "\n| | runs | patience 3: AUC, F1 | patience 8: AUC, F1 |"
     yield "|---|---|---|---|"
     known = {(r["setting"], r["seed"], r["form"], r["e_m"], r["episodes_a_step"]): r["curve"] for r in results}
@@ -167,16 +167,16 @@ def effects(results: list[dict[str, Any]]) -> Iterator[str]:
             statistics.fmean(new[place] - old[place] for new, old in zip(after, before, strict=True))
             for place in (0, 1)
         )
-        by = " and choice by macro-F1" if measure else ""
+        by = " and selection by macro-F1" if measure else ""
         yield f"| patience {patience}{by} instead of 3 | {len(known)} | {auc:+.4f}, {f1:+.2f} | |"
 
 
 def main() -> None:
-    """Run the grid, or print its table."""
+    """Run the grid, or print its tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("--data", type=Path, default=ROOT / "datasets")
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs/equation-3", help="where unfinished runs are kept")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs/equation-3", help="folder for unfinished runs")
     options = parser.parse_args()
     if options.what == "table":
         results = [json.loads(file.read_text("utf-8")) for file in sorted(RESULTS.glob("*/*.json"))]

@@ -1,8 +1,8 @@
-"""The plain way to train and evaluate Proto-AWATT, to measure ours against.
+"""A straightforward implementation of Proto-AWATT, as a baseline for the speed of ours.
 
-What one writes first, and writes well: sentences padded to the longest of the episode, torch's own convolution, the
-d x d attention matrix as a linear layer, dense Adam on the whole table, every episode encoded when it is met, and
-scikit-learn for the measures. It shares weights and episodes with ours, so that scores can be compared one by one.
+It pads sentences to the longest of the episode, uses torch's own convolution, the d x d attention matrix from a linear
+layer, dense Adam on the whole embedding table and scikit-learn's metrics, and encodes every episode anew. It shares
+weights and episodes with ours, so that scores can be compared one by one.
 
     python benchmarks/plain.py --data "datasets/FewAsp(single)"
 """
@@ -48,7 +48,7 @@ class PlainProtoAwatt(nn.Module):
         self.matrix.bias.data = source["model.bias"].detach().clone()
 
     def encode(self, sentences: list[list[int]]) -> tuple[Tensor, Tensor]:
-        """Vectors (n_sentences, length, hidden) and the mask, padded to the longest."""
+        """Token vectors (n_sentences, length, hidden) and the mask, padded to the longest sentence."""
         length = max(map(len, sentences))
         ids = torch.tensor([row + [0] * (length - len(row)) for row in sentences])
         mask = torch.tensor([[1.0] * len(row) + [0.0] * (length - len(row)) for row in sentences])
@@ -72,7 +72,7 @@ class PlainProtoAwatt(nn.Module):
 
 
 class Plain:
-    """The loop around it: one episode after the other."""
+    """Training and evaluation loop: one episode after the other."""
 
     def __init__(self, system: System, corpus: Corpus) -> None:
         self.model = PlainProtoAwatt(system)
@@ -107,7 +107,7 @@ class Plain:
 
 
 def compare(data: Path, shape: EpisodeShape, episodes: int, out: Path) -> dict[str, float]:
-    """Episodes a second of both ways in the same run, and the largest difference of their scores."""
+    """Episodes per second of both implementations in the same run, and the largest difference of their scores."""
     config = SystemConfig.from_mapping(
         {"method": "proto-awatt", "encoder": "glove-cnn", "threshold": "static", "n_way": shape.n_way}
     )

@@ -1,8 +1,8 @@
-"""The Ray engine against the local one on the same file: speed, CPU seconds, peak memory of driver and workers.
+"""The Ray engine compared with the local one on the same file: speed, CPU seconds, peak memory of driver and workers.
 
     python benchmarks/ray_engine.py --rows 200000
 
-Each engine runs in a process of its own, as a person would call it. CPU seconds count all of Ray's processes.
+Each engine runs in a process of its own, as on the command line. CPU seconds include all of Ray's processes.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def write_rows(path: Path, rows: int) -> None:
-    """Sentences of 6 to 20 words, none twice."""
+    """Write distinct sentences of 6 to 20 words."""
     with path.open("w") as stream:
         for number in range(rows):
             words = (
-                WORDS[(number * 31 + place * place * 17 + number // 7) % len(WORDS)] for place in range(6 + number % 15)
+                WORDS[(number * 31 + index * index * 17 + number // 7) % len(WORDS)] for index in range(6 + number % 15)
             )
             stream.write(json.dumps({"text": f"{' '.join(words)} {number}.", "id": number}) + "\n")
 
 
-def look(token: str) -> dict[int, tuple[str, float, int]]:
-    """Name, CPU seconds and memory (bytes that are its own) of each process that the run has started."""
+def processes(token: str) -> dict[int, tuple[str, float, int]]:
+    """Name, CPU seconds and private memory (bytes) of each process that the run has started."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -51,7 +51,7 @@ def look(token: str) -> dict[int, tuple[str, float, int]]:
 
 
 def measure(arguments: list[str]) -> dict[str, float]:
-    """Run the command; seconds, CPU seconds and peaks in MB."""
+    """Run the command; returns seconds, CPU seconds and peak memory in MB."""
     token = f"bench-{time.monotonic_ns()}"
     seen: dict[int, tuple[str, float, int]] = {}
     peaks = {"driver": 0, "worker": 0}
@@ -64,7 +64,7 @@ def measure(arguments: list[str]) -> dict[str, float]:
 
     def watch() -> None:
         while not ended.wait(0.2):
-            for pid, entry in look(token).items():
+            for pid, entry in processes(token).items():
                 seen[pid] = entry
                 kind = "driver" if pid == process.pid else "worker" if entry[0].startswith("ray::") else None
                 if kind:
@@ -83,7 +83,7 @@ def measure(arguments: list[str]) -> dict[str, float]:
 
 
 def digest(folder: Path) -> str:
-    """Of all rows, in order."""
+    """SHA-256 of all rows, in order."""
     paths = sorted(folder.glob("part-*")) if folder.is_dir() else [folder]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
@@ -105,7 +105,7 @@ def main() -> None:
             out = folder / (f"{name}.jsonl" if name == "local" else name)
             found = measure([*base, "--out", str(out), *more])
             digests.add(digest(out))
-            print(name, json.dumps({"rows": rows, **found, "rows_a_second": round(rows / found["seconds"])}))
+            print(name, json.dumps({"rows": rows, **found, "rows_per_second": round(rows / found["seconds"])}))
         print("same bytes:", len(digests) == 1)
     finally:
         shutil.rmtree(folder)

@@ -67,7 +67,7 @@ def load(
 
     def work(number: int) -> None:
         client = Client(base, token)
-        batch = [texts[(number + place) % len(texts)] for place in range(sizes[number % len(sizes)])]
+        batch = [texts[(number + index) % len(texts)] for index in range(sizes[number % len(sizes)])]
         while time.monotonic() < end:
             began = time.perf_counter()
             status = client.post("/v1/detect", {"texts": batch})
@@ -85,7 +85,7 @@ def load(
     for future in futures:
         future.result()
     ranked = sorted(latencies)
-    print(f"{clients} clients, batches of {sizes}, {seconds:g} s: answers by status {dict(counts)}")
+    print(f"{clients} clients, batches of {sizes}, {seconds:g} s: responses by status {dict(counts)}")
     print(f"latency: median {statistics.median(ranked):.3f} s, 99 % {ranked[int(0.99 * (len(ranked) - 1))]:.3f} s")
     third = max(1, len(memory) // 3)
     print(f"memory: {max(memory[:third]):.0f} MB in the first third, {max(memory[-third:]):.0f} MB in the last")
@@ -109,7 +109,7 @@ def ratios(client: Client, detector: AspectDetector, texts: list[str], repeats: 
 
 
 def main() -> None:
-    """Start a server, and measure it."""
+    """Start a server and measure it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)

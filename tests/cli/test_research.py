@@ -114,7 +114,7 @@ def test_the_default_is_the_papers_method(data: Path, trained: Path) -> None:
         (["--n-way", "18"], "the train split has 17 aspects, but 18-way needs 18."),
         (["--n-shot", "40"], "aspect 'food' has 21 sentences, but 40-shot with 2 queries needs 42."),
         (["--device", "nope"], "the device 'nope' cannot be used"),
-        (["--method", "matching", "--threshold", "policy"], "the policy threshold looks at distances"),
+        (["--method", "matching", "--threshold", "policy"], "the policy threshold needs distances"),
         (["--config", "/nowhere.toml"], "/nowhere.toml does not exist. Check the path after --config."),
         (["--set", "encoder.vectors=/nowhere.txt"], "/nowhere.txt: does not exist."),
     ],

@@ -1,4 +1,4 @@
-"""What every method must do, whatever it computes. A method that is added to ``MODELS`` is tested by being there."""
+"""Requirements on every method. A method added to ``MODELS`` is tested automatically."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_shapes(model: FewShotModel, lead: tuple[int, ...], n_way: int, n_shot: 
         assert (differences >= 0).all()
 
 
-def test_what_stands_in_the_padding_changes_nothing(model: FewShotModel) -> None:
+def test_the_content_of_the_padding_changes_nothing(model: FewShotModel) -> None:
     def longer(block: Block, seed: int) -> Block:
         garbage = 50 * torch.randn(*block.mask.shape, DIM, generator=torch.Generator().manual_seed(seed))
         tokens = torch.where(block.mask[..., None], block.tokens, garbage)
@@ -89,13 +89,13 @@ def test_permuting_the_classes_permutes_the_scores(model: FewShotModel) -> None:
     assert torch.allclose(permuted, expected, atol=1e-5, rtol=1e-5) != model.ordered
 
 
-def test_queries_are_judged_independently(model: FewShotModel) -> None:
+def test_queries_are_scored_independently(model: FewShotModel) -> None:
     support, query, chosen = sentences(4, 3), sentences(6, seed=2), torch.tensor([5, 0, 3])
     alone = scores(model, support, rows(query, chosen, 0))
     torch.testing.assert_close(alone, scores(model, support, query)[chosen], atol=1e-5, rtol=1e-5)
 
 
-def test_a_batch_of_episodes_is_one_by_one(model: FewShotModel) -> None:
+def test_a_batch_gives_the_scores_of_its_episodes_one_by_one(model: FewShotModel) -> None:
     support, query = sentences(3, 4, 5), sentences(3, 6, seed=2)
     batch = scores(model, support, query)
     for episode in range(3):
@@ -113,7 +113,7 @@ def test_sentences_of_one_word(model: FewShotModel) -> None:
 
 
 def test_equal_sentences_everywhere(model: FewShotModel) -> None:
-    """No variance, no distance: all classes are the same to the method, and gradients stay finite."""
+    """No variance, no distance: all classes get the same score, and gradients stay finite."""
     word = torch.ones(DIM, requires_grad=True)
     support = Block(word.expand(3, 2, 1, DIM), torch.ones(3, 2, 1, dtype=torch.bool))
     query = Block(word.expand(4, 1, DIM), torch.ones(4, 1, dtype=torch.bool))
@@ -139,7 +139,7 @@ def test_every_parameter_gets_a_gradient(model: FewShotModel) -> None:
         assert value.grad.abs().sum() > 0, name
 
 
-def test_its_own_loss_falls_towards_the_targets(model: FewShotModel) -> None:
+def test_the_own_loss_falls_as_scores_approach_the_targets(model: FewShotModel) -> None:
     targets = torch.tensor([[True, False, False], [True, True, False], [False, False, False]])
     towards = torch.where(targets, 3.0, -3.0)
     losses = [model.own_loss(share * towards, targets) for share in (-1.0, 0.0, 1.0)]
@@ -172,7 +172,7 @@ def test_saved_and_loaded_scores_are_equal(method: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     system = System.create(config, words).eval()
     for value in system.model.parameters():
-        nn.init.normal_(value.data)  # so that nothing rests on what a fresh model has anyway
+        nn.init.normal_(value.data)  # so that the test cannot pass with the initial values
     system.save(tmp_path / "model", "card")
 
     def score(one: System) -> Tensor:
@@ -185,7 +185,7 @@ def test_saved_and_loaded_scores_are_equal(method: str, tmp_path: Path) -> None:
 
 
 def toy_episodes(count: int, seed: int) -> tuple[Block, Block, Tensor]:
-    """Three classes, told apart by a word whose first four numbers matter; the other four are loud noise."""
+    """Three classes, distinguished by the first four numbers of one word; the other four are strong noise."""
     generator = torch.Generator().manual_seed(seed)
     n_way, n_shot, n_query, length = 3, 3, 2, 4
     classes = 2 * torch.randn(count, n_way, 1, 4, generator=generator)
@@ -205,8 +205,9 @@ def toy_episodes(count: int, seed: int) -> tuple[Block, Block, Tensor]:
     )
 
 
-#: Eq. 3 as printed weighs the words of every class along the same two directions, so it cannot look for a class's word
-_BLIND = {"proto-awatt"}
+#: with Eq. 3 as printed, attention weights depend on the same two projections for every class, so it cannot find the
+#: word of a class; these methods only need to reach a lower AUC
+_CLASS_BLIND = {"proto-awatt"}
 
 
 def test_a_toy_problem_is_learned(method: str) -> None:
@@ -231,7 +232,7 @@ def test_a_toy_problem_is_learned(method: str) -> None:
         squared_error(model, encoded(support), encoded(query), targets).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     after = auc()
-    assert after > max(0.7 if method in _BLIND else 0.9, before + 0.1), (before, after)
+    assert after > max(0.7 if method in _CLASS_BLIND else 0.9, before + 0.1), (before, after)
 
 
 def test_an_unknown_method_lists_the_valid_ones() -> None:
@@ -239,7 +240,7 @@ def test_an_unknown_method_lists_the_valid_ones() -> None:
         choose(MODELS, "bert", "method")
 
 
-# ---- a person's examples: an unequal number per class
+# ---- the user's examples: not the same number for every class
 
 
 def test_classes_one_by_one_give_the_scores_of_the_block(model: FewShotModel) -> None:

@@ -1,4 +1,4 @@
-"""Graph Network: what is computed once for all queries is what each query's own graph would give."""
+"""Our Graph Network: messages computed once for all queries equal those of a separate graph per query."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def joined(*nodes: Nodes) -> Nodes:
 
 
 def one_graph(model: Graph, query: Tensor, support: Tensor) -> Nodes:
-    """The first layer as the paper has it: in one graph, every node hears all others."""
+    """The first layer as in the paper: within one graph, every node receives messages from all others."""
     graph = joined(*nodes(model, query[None], support))
     weights = model.edges(graph, graph).fill_diagonal_(-torch.inf).softmax(-1)
     return model.convolution(graph, model.convolution.told(graph.means(weights)))
 
 
 @pytest.mark.parametrize(("n_way", "n_shot"), [(2, 2), (3, 1), (1, 1)])
-def test_first_layer_is_that_of_a_graph_for_each_query(n_way: int, n_shot: int) -> None:
+def test_first_layer_equals_one_graph_per_query(n_way: int, n_shot: int) -> None:
     torch.manual_seed(0)
     model = Graph(4, Graph.config_type())
     queries, support = torch.randn(3, 4), torch.randn(n_way, n_shot, 4)
     with torch.no_grad():
-        asking, examples = model.first_layer(*nodes(model, queries, support))
+        query_nodes, examples = model.first_layer(*nodes(model, queries, support))
         for i, query in enumerate(queries):
             literal = one_graph(model, query, support)
-            ours = joined(Nodes(asking.features[i], asking.labels[i]), Nodes(examples.features[i], examples.labels[i]))
+            ours = joined(*(Nodes(part.features[i], part.labels[i]) for part in (query_nodes, examples)))
             torch.testing.assert_close(ours.features, literal.features)
             torch.testing.assert_close(ours.labels, literal.labels)
 
 
-def test_labels_at_first() -> None:
-    asking, examples = nodes(Graph(4, Graph.config_type()), torch.randn(1, 4), torch.randn(2, 2, 4))
-    assert asking.labels[..., 0].tolist() == [[0.5, 0.5]]
+def test_initial_labels() -> None:
+    query_nodes, examples = nodes(Graph(4, Graph.config_type()), torch.randn(1, 4), torch.randn(2, 2, 4))
+    assert query_nodes.labels[..., 0].tolist() == [[0.5, 0.5]]
     assert examples.labels[..., 0].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]

@@ -1,4 +1,4 @@
-"""Graph Network: what is computed once is what the paper's graph of each query gives, layer by layer."""
+"""Graph Network: the shared computation equals the paper's separate graph per query, layer by layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = GraphNetworkConfig(n_features=3, edge=4, max_way=4)
 
 
 def settled(model: torch.nn.Module) -> torch.nn.Module:
-    """In use, with running statistics that are not those of a fresh model."""
+    """In evaluation mode, with running statistics that differ from those of a new model."""
     for part in model.modules():
         if isinstance(part, torch.nn.BatchNorm1d):
             part.running_mean.normal_()  # type: ignore[union-attr]
@@ -37,12 +37,12 @@ def literal_weights(edges: Edges, nodes: Tensor) -> Tensor:
 
 
 def literal_layer(layer: Convolution, nodes: Tensor) -> Tensor:
-    heard = literal_weights(layer.edges, nodes) @ nodes
-    return torch.cat([nodes, F.leaky_relu(layer.norm(layer.map(torch.cat([nodes, heard], -1))))], -1)
+    received = literal_weights(layer.edges, nodes) @ nodes
+    return torch.cat([nodes, F.leaky_relu(layer.norm(layer.map(torch.cat([nodes, received], -1))))], -1)
 
 
 @pytest.mark.parametrize(("n_way", "n_shot"), [(3, 2), (4, 1), (1, 1), (2, 3)])
-def test_scores_are_those_of_a_graph_for_each_query(n_way: int, n_shot: int) -> None:
+def test_scores_equal_one_graph_per_query(n_way: int, n_shot: int) -> None:
     torch.manual_seed(0)
     model = settled(GraphNetwork(5, SMALL))
     assert isinstance(model, GraphNetwork)
@@ -59,13 +59,13 @@ def test_scores_are_those_of_a_graph_for_each_query(n_way: int, n_shot: int) -> 
         for layer in model.convolutions:
             assert isinstance(layer, Convolution)
             nodes = literal_layer(layer, nodes)
-        heard = literal_weights(model.last_edges, nodes)[0] @ nodes
-        expected = model.readout(torch.cat([nodes[0], heard]))[:n_way]
+        received = literal_weights(model.last_edges, nodes)[0] @ nodes
+        expected = model.readout(torch.cat([nodes[0], received]))[:n_way]
         torch.testing.assert_close(found[number], expected, atol=1e-5, rtol=1e-5)
 
 
 def test_adjacency_by_hand() -> None:
-    """With edges that weigh minus the difference: one query at 0, examples at 1 and 3."""
+    """The weight of an edge is minus the difference: one query at 0, examples at 1 and 3."""
     layer = Convolution([1], SMALL)
     layer.edges.forward = lambda *pairs: [-parts[0].sum(-1) for parts in pairs]  # type: ignore[method-assign]
     graph = Part(torch.tensor([[[0.0]]]), torch.tensor([[[1.0], [3.0]]]))
@@ -79,16 +79,16 @@ def test_there_are_three_layers_with_batch_norm() -> None:
     model = GraphNetwork(50, GraphNetworkConfig())
     assert [layer.map.out_features for layer in model.convolutions] == [24, 24]  # type: ignore[union-attr]
     norms = [part for part in model.modules() if isinstance(part, torch.nn.BatchNorm1d)]
-    assert len(norms) == 3 * 4 + 2  # four in the network of each layer's edges, one in either convolution
+    assert len(norms) == 3 * 4 + 2  # four in each layer's edge network, one in each of the two convolutions
     assert model.readout.in_features == 2 * (50 + 10 + 2 * 24)
 
 
-def test_more_aspects_than_labels_have_places_are_refused() -> None:
+def test_more_aspects_than_the_labels_allow_are_refused() -> None:
     support = Block(torch.zeros(5, 1, 1, 2), torch.ones(5, 1, 1, dtype=torch.bool)).pack()
     with pytest.raises(AwattError) as caught:
         GraphNetwork(2, SMALL).summarise(support)
     assert str(caught.value) == (
-        "this graph network writes labels in 4 places, found 5 aspects. Train it with --set model.max_way=5, "
+        "this graph network takes at most 4 aspects, found 5. Train it with --set model.max_way=5, "
         "or use graph-shared, which takes any number."
     )
 

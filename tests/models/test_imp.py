@@ -18,13 +18,13 @@ def model() -> Imp:
 
 
 def words(*rows: list[float]) -> Encoded:
-    """One word a sentence, at these places of the first axis; sentences of shape (n_rows, n_places)."""
+    """One word per sentence, at these positions on the first axis; sentences of shape (n_rows, n_positions)."""
     tokens = torch.stack([torch.tensor(rows), torch.zeros(len(rows), len(rows[0]))], -1)[..., None, :]
     return Block(tokens, torch.ones(tokens.shape[:-1], dtype=torch.bool)).pack()
 
 
-def places(prototypes: Tensor) -> list[float]:
-    """The different prototypes of a class, by their place on the first axis."""
+def positions(prototypes: Tensor) -> list[float]:
+    """Positions of a class's distinct prototypes on the first axis."""
     return sorted({round(value, 2) for value in prototypes[:, 0].tolist()})
 
 
@@ -35,11 +35,11 @@ def test_lambda_by_hand(model: Imp) -> None:
 
 
 def test_a_class_of_two_groups_has_two_prototypes(model: Imp) -> None:
-    """Its mean at 10 is near no example and goes; a query is measured against the nearest one that is left."""
+    """The cluster at the class mean, 10, has no example near it and is dropped; queries use the nearest of the rest."""
     summary = model.summarise(words([0.0, 0.2, 20.0, 20.0], [9.0, 10.0, 10.0, 11.0]))
     assert summary.shape == (2, 5, 2)
-    assert places(summary[0]) == [0.1, 20.0]
-    assert places(summary[1]) == [10.0]
+    assert positions(summary[0]) == [0.1, 20.0]
+    assert positions(summary[1]) == [10.0]
     scores = model.scores(words([19.0, 10.0]), summary[None])[0]
     assert scores[0].tolist() == pytest.approx([-1 / 2, -81 / 2])
     assert scores[1].tolist() == pytest.approx([-(9.9**2) / 2, 0.0], abs=1e-4)
@@ -47,4 +47,4 @@ def test_a_class_of_two_groups_has_two_prototypes(model: Imp) -> None:
 
 def test_a_larger_variance_keeps_a_class_together() -> None:
     summary = Imp(2, ImpConfig(alpha=0.1, sigma=100.0)).summarise(words([0.0, 0.2, 20.0, 20.0]))
-    assert places(summary[0]) == [10.05]
+    assert positions(summary[0]) == [10.05]

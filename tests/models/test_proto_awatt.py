@@ -49,12 +49,12 @@ def represent(model: ProtoAwatt, query: Block, prototypes: Tensor) -> Tensor:
 
 
 def draw(*shape: int, dim: int = 4, length: int = 6, seed: int = 1) -> Block:
-    """Sentences of 1 to ``length`` words, at least one of either; garbage where the mask is False."""
-    chance = np.random.default_rng(seed)
-    lengths = chance.integers(1, length + 1, size=shape)
+    """Sentences of 1 to ``length`` words, at least one of each extreme; garbage where the mask is False."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, length + 1, size=shape)
     lengths.flat[0], lengths.flat[-1] = 1, length
     mask = np.arange(length) < lengths[..., None]
-    tokens = np.where(mask[..., None], chance.normal(0, 1, (*shape, length, dim)), 55.0)
+    tokens = np.where(mask[..., None], rng.normal(0, 1, (*shape, length, dim)), 55.0)
     return Block(torch.from_numpy(tokens), torch.from_numpy(mask))
 
 
@@ -181,12 +181,12 @@ def test_both_forms_of_equation_3_by_hand(form: str, expected: list[float]) -> N
 
 
 @pytest.mark.parametrize(("form", "sees"), [("printed", False), ("linear", True)])
-def test_only_the_linear_form_attends_by_likeness_to_the_common_aspect(form: str, sees: bool) -> None:
-    """As printed, H W^i depends on H through H w and H b alone: words that agree in these get the same attention."""
+def test_only_the_linear_form_attends_by_similarity_to_the_common_aspect(form: str, sees: bool) -> None:
+    """As printed, H W^i depends on H only through H w and H b: words that agree in both get the same attention."""
     model = make(ProtoAwattConfig(e_m=1, form=form), dim=3)
     model.weight.data[:] = torch.tensor([[1.0], [0.0], [0.0]])
     model.bias.data[:] = torch.tensor([0.5, 0.0, 0.0])
-    # The common aspect is along the second dimension, which w and b do not see.
+    # The common aspect is along the second dimension, where w and b are zero.
     one_class = torch.tensor([[1.0, 4.0, 0.0], [1.0, 0.0, 0.0]], dtype=torch.float64)[None, None]
     prototype = summarise(model, Block(one_class, torch.ones(1, 1, 2, dtype=torch.bool)))
     assert (prototype[0, 1].item() == pytest.approx(2.0)) != sees  # 2 is the plain mean of 4 and 0
@@ -268,7 +268,7 @@ def test_the_vector_is_repeated_e_m_times(e_m: int) -> None:
     assert model.bias.shape == (7,)
 
 
-def test_parameters_begin_as_the_appendix_says() -> None:
+def test_parameters_are_initialised_as_in_the_appendix() -> None:
     torch.manual_seed(0)
     model = ProtoAwatt(400, ProtoAwattConfig(e_m=50))
     for value in model.parameters():
@@ -289,8 +289,8 @@ def test_an_unknown_form_of_equation_3_is_refused() -> None:
 # ---- shapes, padding, batches
 
 
-def beside(block: Block, other: Block) -> Block:
-    """Both, one after the other along the first dimension; the shorter ones are padded with garbage."""
+def concatenated(block: Block, other: Block) -> Block:
+    """Both along the first dimension; the shorter sentences are padded with garbage."""
     length = max(block.mask.shape[-1], other.mask.shape[-1])
     parts = []
     for one in (block, other):
@@ -300,11 +300,11 @@ def beside(block: Block, other: Block) -> Block:
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_longer_sentences_beside_it_change_no_score(name: str) -> None:
+def test_longer_sentences_in_the_batch_change_no_score(name: str) -> None:
     model, support, query = make(ABLATIONS[name]), draw(3, 2), draw(5, seed=2)
     plain = scores(model, query, summarise(model, support))
-    prototypes = summarise(model, beside(support, draw(1, 2, length=15, seed=3)))[:3]
-    padded = scores(model, beside(query, draw(2, length=20, seed=4)), prototypes)[:5]
+    prototypes = summarise(model, concatenated(support, draw(1, 2, length=15, seed=3)))[:3]
+    padded = scores(model, concatenated(query, draw(2, length=20, seed=4)), prototypes)[:5]
     torch.testing.assert_close(padded, plain, rtol=1e-12, atol=1e-12)
 
 
@@ -320,7 +320,7 @@ def test_a_batch_of_episodes_is_scored_as_one_by_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_one_class_is_certain(name: str) -> None:
+def test_a_single_class_has_probability_one(name: str) -> None:
     model = make(ABLATIONS[name])
     ranking = model.normalise(scores(model, draw(5, seed=2), summarise(model, draw(1, 2))))
     assert ranking.tolist() == [[1.0]] * 5
@@ -332,6 +332,6 @@ def test_one_example_of_one_word_is_its_own_prototype(name: str) -> None:
     support = Block(torch.randn(3, 1, 1, 4, dtype=torch.float64), torch.ones(3, 1, 1, dtype=torch.bool))
     prototypes = summarise(model, support)
     torch.testing.assert_close(prototypes, support.tokens[:, 0, 0])
-    # A query of the same one word has no distance to it.
+    # A query of that one word has distance zero.
     query = Block(support.tokens[:, 0], support.mask[:, 0])
     torch.testing.assert_close(scores(model, query, prototypes).diagonal(), torch.zeros(3, dtype=torch.float64))

@@ -28,7 +28,7 @@ def test_instance_attention_by_hand(model: ProtoHatt) -> None:
 
 @pytest.mark.parametrize("n_shot", [1, 2, 5, 10])
 def test_feature_attention_is_close_to_one_at_the_start(model: ProtoHatt, n_shot: int) -> None:
-    """So that training begins near the Prototypical Network and no feature is dead."""
+    """So training starts close to the Prototypical Network, and no feature is dead."""
     weights = model.feature_attention(torch.randn(3, n_shot, 2))
     assert weights.shape == (3, 2)
     assert (weights > 0.5).all()
@@ -36,7 +36,7 @@ def test_feature_attention_is_close_to_one_at_the_start(model: ProtoHatt, n_shot
 
 
 def test_the_convolutions_span_all_examples() -> None:
-    """With kernel = K the last one makes one vector of K."""
+    """With kernel = K the last one reduces K vectors to one."""
     model = ProtoHatt(1, ProtoHatt.config_type(kernel=2)).eval()
     images: list[torch.Size] = []
     for layer in model.importance:

@@ -1,4 +1,4 @@
-"""Relation Network: its scores and its loss, by hand; our variant beside it."""
+"""Relation Network: its scores and its loss by hand, and our variant."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_relation_scores_by_hand() -> None:
     found = model.scores(one_word(0.5).pack(), summary)
     # 3 relu(0.5 + 2 - 1) - 4 = 0.5 and 3 relu(0.5 - 2 - 1) - 4 = -4
     assert found.flatten().tolist() == [0.5, -4.0]
-    # 1 / (1 + e^-0.5) and 1 / (1 + e^4): each on its own
+    # 1 / (1 + e^-0.5) and 1 / (1 + e^4), independently
     assert model.normalise(found).flatten().tolist() == pytest.approx([0.622459, 0.017986], abs=1e-6)
 
 
-def test_its_loss_has_raw_targets() -> None:
+def test_its_loss_uses_targets_of_zero_and_one() -> None:
     model = prepared(Relation)
     scores, both = torch.tensor([[0.0, 0.0]]), torch.tensor([[True, True]])
     # Relation scores of 0.5 against 1 and 1: 0.25 + 0.25. Against the normalised target it would be 0.

@@ -1,4 +1,4 @@
-"""Made-up results, for what is shown of them."""
+"""Made-up results, to test tables and figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Write = Callable[..., None]
 
 @pytest.fixture
 def write_result(tmp_path: Path) -> Write:
-    """Write a result to ``tmp_path / "results"``, with what its figures need."""
+    """Write a result to ``tmp_path / "results"``, with the data for its figures."""
 
     def write(run: Run, auc: float = 0.9, f1: float = 0.7, source: str = "official", seconds: float = 100.0) -> None:
         path = result_path(tmp_path / "results", run)
@@ -42,5 +42,5 @@ def _figure(name: str, f1: float) -> dict[str, list[Any]]:
     if name == "figure-threshold":
         return {"threshold": [0.1, 0.2], "macro_f1": [f1, f1 / 2]}
     aspects = [f"aspect_{number % 5}" for number in range(20)]
-    places = [float(number) for number in range(20)]
-    return {"aspect": aspects, "x": places, "y": places[::-1], "silhouette": [0.25] * 20}
+    positions = [float(number) for number in range(20)]
+    return {"aspect": aspects, "x": positions, "y": positions[::-1], "silhouette": [0.25] * 20}

@@ -1,4 +1,4 @@
-"""What is measured with a trained model for the figures, on a toy dataset."""
+"""Data for the figures from a trained model, on a toy dataset."""
 
 from pathlib import Path
 
@@ -24,9 +24,7 @@ def make(method: str, toy_data: Path) -> System:
     return System.create(config, load_corpus(toy_data, "test").sentences)
 
 
-def test_the_curve_has_the_macro_f1_that_the_static_threshold_gives(
-    toy_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_curve_agrees_with_the_static_threshold(toy_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure_data, "TEST_EPISODES", 20)
     system = make("proto-hatt", toy_data)
     found = threshold_curve(system, toy_data, SHAPE, 5)
@@ -37,7 +35,7 @@ def test_the_curve_has_the_macro_f1_that_the_static_threshold_gives(
 
 
 @pytest.mark.parametrize("method", ["proto-hatt", "proto-awatt"])
-def test_each_point_has_its_class_a_place_and_a_silhouette(method: str, toy_data: Path) -> None:
+def test_each_point_has_a_class_a_position_and_a_silhouette(method: str, toy_data: Path) -> None:
     system = make(method, toy_data)
     for points, count in (
         (prototypes(system, toy_data, SHAPE, 5), 50 * 5),

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def results(tmp_path: Path, write_result: Write) -> Path:
-    """One seed of all that figures need."""
+    """All results that the figures need, with one seed."""
     for name in FIGURES:
         for run in ITEMS[name].runs(Choice((5,))):
             write_result(run)
@@ -47,7 +47,7 @@ def test_the_table_in_the_readme_is_current() -> None:
     assert readme_text(ROOT / "results") == {ROOT / "README.md": (ROOT / "README.md").read_text("utf-8")}
 
 
-def test_all_that_has_results_is_written_and_the_readme_keeps_the_rest(results: Path) -> None:
+def test_everything_with_results_is_written_and_the_rest_of_the_readme_is_kept(results: Path) -> None:
     readme = results.parent / "README.md"
     readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
     written = publish(results)
@@ -61,26 +61,26 @@ def test_all_that_has_results_is_written_and_the_readme_keeps_the_rest(results: 
     assert "old" not in text
 
 
-def test_a_readme_without_markers_is_left_alone_and_half_of_them_is_refused(results: Path) -> None:
+def test_a_readme_without_markers_is_left_alone_and_a_missing_end_is_refused(results: Path) -> None:
     readme = results.parent / "README.md"
     readme.write_text("nothing here\n", "utf-8")
     assert readme_text(results) == {}
     readme.write_text(f"{BEGIN}\n", "utf-8")
-    with pytest.raises(AwattError, match="but no <!-- results:end -->"):
+    with pytest.raises(AwattError, match=r"but no <!-- results:end --> after it\. Add"):
         readme_text(results)
 
 
-def test_an_empty_folder_of_results_says_what_to_do(tmp_path: Path) -> None:
+def test_an_empty_results_folder_is_reported_with_the_command_to_run(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match=r"has no results. Run 'awatt reproduce"):
         publish(tmp_path)
 
 
-def test_a_figure_needs_all_of_its_runs_and_takes_the_seeds_that_have_them(results: Path, write_result: Write) -> None:
+def test_a_figure_uses_the_seeds_for_which_all_runs_are_finished(results: Path, write_result: Write) -> None:
     text = figure_csv("figure-threshold", results)
     assert text is not None
     assert text.splitlines()[:2] == ["series,threshold,macro_f1,seeds", "Proto-AWATT without DT,0.1,70.00,5"]
     write_result(Run("FewAsp", 10, 5, "proto-hatt", 10), f1=0.9)
-    assert figure_csv("figure-threshold", results) == text  # seed 10 lacks three of four
+    assert figure_csv("figure-threshold", results) == text  # seed 10 has one of four runs
     for run in ITEMS["figure-threshold"].runs(Choice((10,))):
         write_result(run, f1=0.9)
     both = figure_csv("figure-threshold", results)
@@ -100,7 +100,7 @@ def test_a_figure_is_drawn_from_its_data_alone_with_axes_and_legend(name: str, r
     assert draw(name, text)["svg"] == images["svg"]
 
 
-def test_the_report_is_one_file_that_needs_no_other(results: Path) -> None:
+def test_the_report_is_a_single_self_contained_file(results: Path) -> None:
     class Links(HTMLParser):
         found: list[str] = []  # noqa: RUF012
 
@@ -118,7 +118,7 @@ def test_the_report_is_one_file_that_needs_no_other(results: Path) -> None:
     assert "prefers-color-scheme: dark" in page
 
 
-def test_nothing_that_is_shown_from_results_needs_torch(results: Path) -> None:
+def test_tables_and_figures_from_results_do_not_need_torch(results: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from awatt.reproduce.report import write_report; "
         f"write_report(Path({str(results)!r})); print('torch' in sys.modules)"

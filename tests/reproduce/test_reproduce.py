@@ -1,4 +1,4 @@
-"""What the paper's tables and figures need, and running it."""
+"""The runs that the paper's tables and figures need, and how they are run."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def test_the_full_variant_of_the_ablation_is_the_main_tables_run() -> None:
     assert main == ablation
 
 
-def test_the_encoder_table_names_what_is_trained_how() -> None:
+def test_the_encoder_table_fine_tunes_transformers_with_their_own_settings() -> None:
     runs = ITEMS["table-encoders"].runs(Choice(seeds=(5,)))
     assert len(runs) == 8
     assert runs[:2] == ITEMS["table-full"].runs(Choice((5,), ("proto-hatt", "proto-awatt"), ((10, 5),)))
@@ -74,7 +74,7 @@ def test_the_encoder_table_names_what_is_trained_how() -> None:
     assert all("training.learning_rate=0.00003" in run.settings for run in transformer)
 
 
-def test_figures_take_the_runs_of_the_tables_where_they_can() -> None:
+def test_figures_reuse_the_runs_of_the_tables() -> None:
     one = Choice(seeds=(5,))
     tables = {run for name in ITEMS if name.startswith("table") for run in ITEMS[name].runs(one)}
     new = [run for name in ITEMS if name.startswith("figure") for run in ITEMS[name].runs(one) if run not in tables]
@@ -82,7 +82,7 @@ def test_figures_take_the_runs_of_the_tables_where_they_can() -> None:
     assert len({run.name for run in new}) == 4
 
 
-def test_a_model_is_measured_for_the_figures_that_show_it() -> None:
+def test_a_run_measures_the_data_of_the_figures_that_show_it() -> None:
     assert figures_of(Run("FewAsp", 10, 5, "proto-hatt", 10)) == ("figure-threshold",)
     assert figures_of(Run("FewAsp", 10, 5, "proto-awatt", 5, variant="w/o DT")) == ("figure-threshold",)
     shown = ("figure-prototypes", "figure-queries")
@@ -91,7 +91,9 @@ def test_a_model_is_measured_for_the_figures_that_show_it() -> None:
     assert figures_of(Run("FewAsp(single)", 5, 5, "proto-hatt", 5)) == ()
 
 
-def test_a_result_without_what_its_figure_needs_is_run_again(tmp_path: Path, write_result: Callable[..., None]) -> None:
+def test_a_result_without_the_data_of_its_figure_is_run_again(
+    tmp_path: Path, write_result: Callable[..., None]
+) -> None:
     run, results = Run("FewAsp", 10, 5, "proto-hatt", 5), tmp_path / "results"
     write_result(run)
     assert missing(results, [run]) == []
@@ -102,7 +104,7 @@ def test_a_result_without_what_its_figure_needs_is_run_again(tmp_path: Path, wri
     assert missing(results, [run]) == [run]
 
 
-def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_result_is_reported_by_name(tmp_path: Path) -> None:
     run = Run("FewAsp", 10, 5, "proto-hatt", 5)
     path = result_path(tmp_path, run)
     path.parent.mkdir(parents=True)
@@ -111,16 +113,16 @@ def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
         missing(tmp_path, [run])
 
 
-def test_a_figure_is_made_as_a_whole() -> None:
+def test_only_the_seeds_of_a_figure_can_be_chosen() -> None:
     for name in ("figure-threshold", "figure-queries", "figure-repeats"):
         with pytest.raises(AwattError, match="--methods is for tables"):
             ITEMS[name].runs(Choice(methods=("proto-hatt",)))
 
 
 def test_an_unknown_method_or_setting_lists_the_valid_ones() -> None:
-    with pytest.raises(AwattError, match="--methods has 'protonet', this item has: relation, matching"):
+    with pytest.raises(AwattError, match=r"--methods: this item has no 'protonet'\. Choose from: relation, matching"):
         ITEMS["table-single"].runs(Choice(methods=("protonet",)))
-    with pytest.raises(AwattError, match="--settings has"):
+    with pytest.raises(AwattError, match="--settings: this item has no '7x7'"):
         ITEMS["table-single"].runs(Choice(settings=((7, 7),)))
 
 
@@ -161,7 +163,7 @@ def test_a_run_leaves_one_small_result_and_no_model(datasets: Path, tmp_path: Pa
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
 
 
-def test_what_is_done_is_skipped_and_a_stopped_run_ends_with_the_same_result(datasets: Path, tmp_path: Path) -> None:
+def test_finished_runs_are_skipped_and_a_stopped_run_ends_with_the_same_result(datasets: Path, tmp_path: Path) -> None:
     whole, stopped, work = tmp_path / "whole", tmp_path / "stopped", tmp_path / "work"
     run_one(RUN, datasets, whole, work, overrides(datasets))
 
@@ -185,7 +187,7 @@ def test_what_is_done_is_skipped_and_a_stopped_run_ends_with_the_same_result(dat
     assert without_seconds(result_path(stopped, RUN)) == without_seconds(result_path(whole, RUN))
 
 
-def test_two_jobs_give_what_one_gives(datasets: Path, tmp_path: Path) -> None:
+def test_two_jobs_give_the_same_results_as_one(datasets: Path, tmp_path: Path) -> None:
     runs = [RUN, Run("FewAsp(single)", 5, 2, "prototypical", 10)]
     for jobs in (1, 2):
         folder = tmp_path / str(jobs)
@@ -207,7 +209,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_grid_that_is_killed_goes_on_and_gives_the_same_files(datasets: Path, tmp_path: Path) -> None:
+def test_a_killed_grid_resumes_and_gives_the_same_files(datasets: Path, tmp_path: Path) -> None:
     script = tmp_path / "grid.py"
     script.write_text(GRID, "utf-8")
     killed, whole = tmp_path / "killed", tmp_path / "whole"
@@ -232,7 +234,7 @@ def test_a_grid_that_is_killed_goes_on_and_gives_the_same_files(datasets: Path, 
         assert without_seconds(killed / path) == without_seconds(whole / path)
 
 
-#: the command with runs that never end, but for the first; ``place`` is the folder of signs
+#: the command with runs that never end, except the first; they create marker files in ``folder``
 ENDLESS = """
 import sys
 import threading
@@ -241,7 +243,7 @@ from pathlib import Path
 
 from awatt.reproduce import runner
 
-place = Path(sys.argv[sys.argv.index("--data") + 1])
+folder = Path(sys.argv[sys.argv.index("--data") + 1])
 
 
 def pretend(run, data, results, work, overrides):
@@ -249,7 +251,7 @@ def pretend(run, data, results, work, overrides):
         result = {"test": {"auc": 0.5, "macro_f1": 0.5}, "seconds": 1}
         runner.write_result(results, run, result)
         return result
-    (place / f"{run.seed}.begun").touch()
+    (folder / f"{run.seed}.begun").touch()
     threading.Event().wait()
 
 
@@ -258,31 +260,31 @@ if __name__ == "__main__":
     from awatt.cli import main
 
     main()
-elif (place / "slow").exists():  # a worker that is not ready yet when the interrupt comes
-    (place / "starting").touch()
-    while not (place / "go").exists():
+elif (folder / "slow").exists():  # a worker that is not ready yet when the interrupt comes
+    (folder / "starting").touch()
+    while not (folder / "go").exists():
         time.sleep(0.01)
 """
 
 
-def wait_for(place: Path, pattern: str, count: int = 1) -> None:
+def wait_for(folder: Path, pattern: str, count: int = 1) -> None:
     deadline = time.monotonic() + 120
-    while len(list(place.glob(pattern))) < count:
+    while len(list(folder.glob(pattern))) < count:
         assert time.monotonic() < deadline, f"no {pattern}"
         time.sleep(0.02)
 
 
-def start_endless(place: Path) -> "subprocess.Popen[str]":
-    script = place / "endless.py"
+def start_endless(folder: Path) -> "subprocess.Popen[str]":
+    script = folder / "endless.py"
     script.write_text(ENDLESS, "utf-8")
     chosen = ["--methods", "imp", "--settings", "5x5", "--seeds", "1", "2", "3", "4", "5", "6"]
-    folders = ["--data", place, "--out", place / "results", "--work", place / "work"]
+    folders = ["--data", folder, "--out", folder / "results", "--work", folder / "work"]
     command = [sys.executable, script, "reproduce", "table-single", "--jobs", "2", *chosen, *folders]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def end_of(grid: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr; these end with the last worker, which holds them, too."""
+    """Exit code, stdout and stderr. Workers share the pipes, so this returns after the last of them has ended."""
     try:
         out, err = grid.communicate(timeout=120)
     finally:
@@ -293,7 +295,9 @@ def end_of(grid: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 @pytest.mark.parametrize("send", [os.kill, getattr(os, "killpg", os.kill)])
-def test_an_interrupt_ends_the_workers_and_keeps_what_is_done(send: Callable[[int, int], None], tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_workers_and_keeps_finished_results(
+    send: Callable[[int, int], None], tmp_path: Path
+) -> None:
     grid = start_endless(tmp_path)
     wait_for(tmp_path, "*.begun", 2)
     wait_for(tmp_path, "results/**/*-seed1.json")

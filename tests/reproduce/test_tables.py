@@ -1,4 +1,4 @@
-"""Ours beside the paper's: means, intervals, daggers, and the forms in which tables come out."""
+"""Tables: means, intervals, daggers, quoted numbers, and the output formats."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_daggers_come_from_a_paired_test_over_common_seeds(results: Path, write_
         write_result(Run("FewAsp", 5, 5, "prototypical", seed), 0.95, prototypical)
         write_result(Run("FewAsp", 5, 5, "proto-hatt", seed), 0.9, hatt)
     found = rows([awatt(seed) for seed in seeds], results)[0]
-    # F1 is clearly above Prototypical, not above Proto-HATT; the AUC is below the one and equal to the other.
+    # F1 is significantly above Prototypical but not above Proto-HATT; the AUC is below the former, equal to the latter.
     assert str(found[2]) == "0.9000 ± 0.0000"
     assert str(found[5]).endswith("†")
 
@@ -73,7 +73,7 @@ def test_one_common_seed_gives_no_dagger(results: Path, write_result: Write) -> 
     assert not {"†", "‡"} & set("".join(texts(rows([awatt(5), awatt(10)], results)[0])))
 
 
-def test_the_encoder_table_names_every_encoder_and_quotes_those_that_are_not_here(
+def test_the_encoder_table_names_every_encoder_and_quotes_those_without_results(
     results: Path, write_result: Write
 ) -> None:
     assert table("table-encoders", results).rows == ()
@@ -111,7 +111,7 @@ def test_the_statistics_come_from_their_file(results: Path) -> None:
     )
 
 
-def test_the_headline_has_the_quoted_number_behind_ours(results: Path, write_result: Write) -> None:
+def test_the_headline_shows_the_quoted_number_after_ours(results: Path, write_result: Write) -> None:
     write_result(awatt(5), 0.9, 0.75, "rebuilt")
     assert headline(results).rows == (
         ("FewAsp (rebuilt train)", "proto-awatt", "75.00 *75.37*", "– *80.16*", "– *65.65*", "– *69.70*"),
@@ -137,7 +137,7 @@ def test_markdown_sets_quoted_numbers_in_italics() -> None:
     assert markdown(TABLE).endswith("\n\nΔ is 1 %.\n")
 
 
-def test_csv_has_mean_width_and_marks_apart() -> None:
+def test_csv_has_separate_columns_for_mean_width_and_marks() -> None:
     assert list(csv.reader(as_csv(TABLE).splitlines())) == [
         ["method", "F1", "F1 ±", "F1 marks", "quoted F1"],
         ["w/o W_i", "71.00", "1.25", "†‡", "68.96"],
@@ -145,7 +145,7 @@ def test_csv_has_mean_width_and_marks_apart() -> None:
     ]
 
 
-def test_latex_escapes_and_uses_its_own_signs() -> None:
+def test_latex_escapes_special_characters() -> None:
     found = latex(TABLE)
     assert r"w/o W\_i & 71.00 $\pm$ 1.25$^\dagger$$^\ddagger$ & \emph{68.96} \\" in found
     assert r"\caption{A \& B. $\Delta$ is 1 \%.}" in found

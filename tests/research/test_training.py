@@ -571,7 +571,7 @@ ONE_ASPECT = "".join(f'{{"text": "noise{number}", "aspects": ["a"]}}\n' for numb
         ({}, None, "has no val split"),
         ({}, ONE_ASPECT, "the val split has 1 aspect, but 3-way needs 3"),
         ({}, '{"text": "x"}\n', "aspects"),
-        ({"method": "matching", "threshold": "policy"}, "", "looks at distances, which this method does not have"),
+        ({"method": "matching", "threshold": "policy"}, "", "needs distances, which this method does not compute"),
     ],
 )
 def test_an_infeasible_run_left_a_folder_that_blocked_the_next_attempt(

@@ -138,6 +138,7 @@ def test_a_score_below_the_threshold_is_not_rounded_up_to_it(page: Any) -> None:
     shown = page.evaluate(
         """async () => {
           const { aspects, scoreText, state } = await import('/static/state.js');
+          state.autoThresholds.set(aspects()[0].id, 0.3);
           return [0.2968, 0.29999, 0.3, 0.304, 0.1].map((score) => {
             state.scores[0] = score;
             return scoreText(0, aspects()[0]);

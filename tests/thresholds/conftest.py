@@ -14,7 +14,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture
 def make_scored() -> Callable[..., Scored]:
-    """From a ranking (n_query, n_way) or (episodes, n_query, n_way) and what else a test is about."""
+    """Make ``Scored`` from a ranking (n_query, n_way) or (episodes, n_query, n_way) and the fields a test needs."""
 
     def make(ranking: Any, targets: Any = None, **other: Any) -> Scored:
         probabilities = block(ranking)

@@ -1,4 +1,4 @@
-"""Acceptance: its features by hand, any number and order of aspects, and that it learns to say none."""
+"""Acceptance: features by hand, any number and order of aspects, and learning to select none."""
 
 import math
 from collections.abc import Callable
@@ -20,27 +20,27 @@ from awatt.thresholds.static import Static, StaticConfig
 Make = Callable[..., Scored]
 
 
-def squash(value: float) -> float:
+def compress(value: float) -> float:
     return math.copysign(math.log1p(abs(value)), value)
 
 
 def drawn(n_way: int, n_shot: int, n_query: int, seed: int, episodes: int = 2) -> Scored:
     """Random scores; an example may mention more than its own aspect."""
-    chance = torch.Generator().manual_seed(seed)
-    scores = torch.randn(episodes, n_query, n_way, generator=chance) * 5
+    rng = torch.Generator().manual_seed(seed)
+    scores = torch.randn(episodes, n_query, n_way, generator=rng) * 5
     own = torch.eye(n_way).repeat_interleave(n_shot, 0).bool()
-    more = torch.rand(episodes, n_way * n_shot, n_way, generator=chance) < 0.2
+    more = torch.rand(episodes, n_way * n_shot, n_way, generator=rng) < 0.2
     return Scored(
         probabilities=scores.softmax(-1),
         scores=scores,
         differences=None,
         support_targets=own | more,
-        targets=torch.rand(episodes, n_query, n_way, generator=chance) < 0.3,
-        support_scores=torch.randn(episodes, n_way * n_shot, n_way, generator=chance) * 5,
+        targets=torch.rand(episodes, n_query, n_way, generator=rng) < 0.3,
+        support_scores=torch.randn(episodes, n_way * n_shot, n_way, generator=rng) * 5,
     )
 
 
-# ---- what it sees
+# ---- features
 
 
 def test_the_features_by_hand(make_scored: Make) -> None:
@@ -55,9 +55,9 @@ def test_the_features_by_hand(make_scored: Make) -> None:
     found = features_of(scored)
     expected = {
         "relative": [(-3 + 6) / 4, (-5 + 8) / 6],
-        "beyond": [squash(-1), squash(-3)],
-        "separation": [squash(4), squash(6)],
-        "gap": [squash(2), squash(-2)],
+        "from_own": [compress(-1), compress(-3)],
+        "separation": [compress(4), compress(6)],
+        "margin": [compress(2), compress(-2)],
         "share": [0.75, 0.25],
         "aspects": [math.log(2)] * 2,
         "examples": [math.log(2)] * 2,
@@ -67,18 +67,18 @@ def test_the_features_by_hand(make_scored: Make) -> None:
         assert getattr(found, name)[0, 0].tolist() == pytest.approx(values, abs=1e-6), name
 
 
-def test_the_gap_is_to_the_best_other_aspect(make_scored: Make) -> None:
+def test_the_margin_is_to_the_best_other_aspect(make_scored: Make) -> None:
     scored = make_scored([[0.2, 0.5, 0.3]], scores=[[1.0, 4.0, 2.0]], support_scores=torch.zeros(1, 3, 3))
-    assert features_of(scored).gap[0, 0].tolist() == pytest.approx([squash(-3), squash(2), squash(-2)])
+    assert features_of(scored).margin[0, 0].tolist() == pytest.approx([compress(-3), compress(2), compress(-2)])
     tied = make_scored([[0.4, 0.4, 0.2]], scores=[[4.0, 4.0, 2.0]], support_scores=torch.zeros(1, 3, 3))
-    assert features_of(tied).gap[0, 0].tolist() == pytest.approx([0, 0, squash(-2)])
+    assert features_of(tied).margin[0, 0].tolist() == pytest.approx([0, 0, compress(-2)])
 
 
-def test_of_a_single_aspect_only_its_own_examples_tell(make_scored: Make) -> None:
+def test_a_single_aspect_has_only_features_of_its_own_examples(make_scored: Make) -> None:
     scored = make_scored([[1.0]], scores=[[-5.0]], support_scores=[[-1.0], [-3.0]], support_targets=[[1.0], [1.0]])
     found = {name: value.item() for name, value in features_of(scored)._asdict().items()}
-    others = {"relative": 0, "separation": 0, "gap": 0, "share": 1, "aspects": 0}
-    assert found == pytest.approx(others | {"beyond": squash(-3), "examples": math.log(2)})
+    others = {"relative": 0, "separation": 0, "margin": 0, "share": 1, "aspects": 0}
+    assert found == pytest.approx(others | {"from_own": compress(-3), "examples": math.log(2)})
 
 
 @pytest.mark.parametrize("own", [-6.0, -7.0])
@@ -89,18 +89,18 @@ def test_examples_that_are_no_nearer_than_others_have_no_relative_score(make_sco
     assert torch.isfinite(torch.stack(found)).all()
 
 
-def test_relative_scores_have_a_limit(make_scored: Make) -> None:
+def test_relative_scores_are_clipped(make_scored: Make) -> None:
     shown = [[-1.0, 0.0], [-1.001, 0.0]]
     found = features_of(make_scored([[0.5, 0.5]] * 2, scores=[[9.0, 0.0], [-9.0, 0.0]], support_scores=shown))
     assert found.relative[0, :, 0].tolist() == [3, -3]
 
 
-def test_without_the_examples_scores_it_says_so(make_scored: Make) -> None:
-    with pytest.raises(ValueError, match="looks at the examples' own scores"):
+def test_missing_scores_of_the_examples_are_reported(make_scored: Make) -> None:
+    with pytest.raises(ValueError, match="needs the scores of the examples"):
         features_of(make_scored([[0.5, 0.5]]))
 
 
-# ---- what it gives
+# ---- output
 
 
 def constant(logit: float) -> Acceptance:
@@ -112,12 +112,12 @@ def constant(logit: float) -> Acceptance:
 
 def test_the_loss_is_the_cross_entropy_of_all_pairs() -> None:
     scored = drawn(3, 2, 4, seed=0)
-    share, said = scored.targets.double().mean().item(), 1 / (1 + math.exp(-0.7))
-    expected = -share * math.log(said) - (1 - share) * math.log(1 - said)
+    share, probability = scored.targets.double().mean().item(), 1 / (1 + math.exp(-0.7))
+    expected = -share * math.log(probability) - (1 - share) * math.log(1 - probability)
     assert constant(0.7).loss(scored).item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_none_accepted_is_none() -> None:
+def test_it_can_select_none_or_all() -> None:
     scored = drawn(3, 2, 4, seed=0)
     assert not constant(-0.1).select(scored).any()
     assert constant(0.1).select(scored).all()
@@ -160,8 +160,8 @@ def test_only_the_network_learns() -> None:
 # ---- calibration
 
 
-def test_the_threshold_with_the_best_f1_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two aspects; above 0.3 is perfect, and the first of 0.1, 0.2 .. 0.9 that is so is 0.3.
+def test_calibration_chooses_the_threshold_with_the_best_f1(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two aspects; 0.3 is the first of 0.1, 0.2 .. 0.9 with a perfect F1.
     evidence = torch.tensor([[[0.95, 0.25], [0.35, 0.3], [0.1, 0.45]]])
     targets = torch.tensor([[[1, 0], [1, 0], [0, 1]]]).bool()
     monkeypatch.setattr(Acceptance, "evidence", lambda self, scored: scored.scores)
@@ -173,10 +173,10 @@ def test_the_threshold_with_the_best_f1_is_taken(monkeypatch: pytest.MonkeyPatch
     assert torch.equal(acceptance.select(scored), targets)
 
 
-# ---- the episodes it learns from
+# ---- training episodes
 
 
-def test_it_learns_from_episodes_of_many_shapes() -> None:
+def test_it_is_trained_on_episodes_of_many_shapes() -> None:
     own = EpisodeShape(10, 5, 4)
     shapes = Acceptance(AcceptanceConfig(), 10, 1).shapes(own)
     assert shapes[0] == own
@@ -195,11 +195,11 @@ def test_it_learns_from_episodes_of_many_shapes() -> None:
 
 
 def toy(n_way: int, seed: int, episodes: int = 20) -> Scored:
-    """Distances of 1 to 2 with the aspect and of 5 to 9 without; two thirds of the queries have none."""
-    chance = torch.Generator().manual_seed(seed)
+    """Distances of 1 to 2 with the aspect, 5 to 9 without; two thirds of the queries are off-topic."""
+    rng = torch.Generator().manual_seed(seed)
 
     def distances(mentioned: Tensor) -> Tensor:
-        drawn = torch.rand(mentioned.shape, generator=chance)
+        drawn = torch.rand(mentioned.shape, generator=rng)
         return torch.where(mentioned, 1 + drawn, 5 + 4 * drawn)
 
     n_query = 6 * n_way
@@ -214,7 +214,7 @@ def f1(threshold: Any, scored: Scored) -> float:
     return float(macro_f1(threshold.select(scored).numpy(), scored.targets.numpy()).mean())
 
 
-def test_it_learns_to_say_none_for_any_number_of_aspects() -> None:
+def test_it_learns_to_select_none_for_any_number_of_aspects() -> None:
     torch.manual_seed(0)
     acceptance = Acceptance(AcceptanceConfig(), 3, 1)
     optimizer = torch.optim.Adam(acceptance.parameters(), lr=0.02)
@@ -223,7 +223,7 @@ def test_it_learns_to_say_none_for_any_number_of_aspects() -> None:
         acceptance.loss(toy((1, 2, 3, 5, 10)[step % 5], seed=step, episodes=4)).backward()
         optimizer.step()
     acceptance.calibrate([toy(3, seed=1000)])
-    for n_way in (1, 2, 3, 4, 7, 15):  # some of them never met
+    for n_way in (1, 2, 3, 4, 7, 15):  # some of them not trained on
         scored = toy(n_way, seed=1001)
         assert f1(acceptance, scored) > 0.95, n_way
         assert f1(Static(StaticConfig(), n_way, 1), scored) < 0.85, n_way
@@ -235,11 +235,11 @@ def test_it_learns_to_say_none_for_any_number_of_aspects() -> None:
         ({"hidden": 0}, r"threshold\.hidden is 0, needs at least 1"),
         ({"steps": 1}, r"threshold\.steps is 1, needs at least 2"),
         ({"max_examples": 0}, r"threshold\.max_examples is 0, needs at least 1"),
-        ({"n_ways": (0, 2)}, r"threshold\.n_ways is \(0, 2\), needs whole numbers from 1 on"),
-        ({"n_shots": (-1,)}, r"threshold\.n_shots is \(-1,\), needs whole numbers from 1 on"),
-        ({"none_rates": (0.0, 1.0)}, r"threshold\.none_rates is \(0\.0, 1\.0\), needs shares from 0 to below 1"),
+        ({"n_ways": (0, 2)}, r"threshold\.n_ways is \(0, 2\), needs whole numbers of at least 1"),
+        ({"n_shots": (-1,)}, r"threshold\.n_shots is \(-1,\), needs whole numbers of at least 1"),
+        ({"none_rates": (0.0, 1.0)}, r"threshold\.none_rates is \(0\.0, 1\.0\), needs numbers from 0 up to"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(change: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(AwattError, match=message):
         AcceptanceConfig(**change)

@@ -1,4 +1,4 @@
-"""KR: an expectation computed by hand, the ends of the count, and a calibration that takes the best."""
+"""KR: an expectation by hand, the smallest and largest count, and calibration."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def make(bandwidth: float = 1.0, meta_rate: float = 0.0) -> KernelRegression:
 
 
 def counted(make_scored: Make, counts: list[int], support: list[float], ranking: Any = None) -> Scored:
-    """Examples at ``support`` on a line that mention the first so many of three aspects; one query at 0."""
+    """Examples at positions ``support`` on a line that mention the first ``count`` of three aspects; one query at 0."""
     mentioned = [[place < count for place in range(3)] for count in counts]
     return make_scored(
         ranking or [[0.3, 0.6, 0.1]], query=[[0.0]], support=[[x] for x in support], support_targets=mentioned
@@ -35,13 +35,13 @@ def counted(make_scored: Make, counts: list[int], support: list[float], ranking:
 def test_the_threshold_by_hand(make_scored: Make) -> None:
     scored = counted(make_scored, counts=[1, 2], support=[1.0, 3.0])
     # Squared distances 1 and 9, their mean 5; weights e^(-1 / (2 * 5)) and e^(-9 / (2 * 5)): 0.689974 and 0.310026.
-    # One aspect is cut at the second score, 0.3, two at the third, 0.1: 0.206992 + 0.031003 = 0.237995
+    # For one aspect the threshold is the second score, 0.3, for two the third, 0.1: 0.206992 + 0.031003 = 0.237995
     assert make().threshold(scored).item() == pytest.approx(0.237995, abs=1e-6)
     # A kernel of bandwidth 2 has e^(-1 / 40) and e^(-9 / 40): 0.549834 and 0.450166, so 0.164950 + 0.045017
     assert make(bandwidth=2.0).threshold(scored).item() == pytest.approx(0.209967, abs=1e-6)
 
 
-def test_the_universal_threshold_has_its_share(make_scored: Make) -> None:
+def test_the_universal_threshold_is_mixed_in_by_its_weight(make_scored: Make) -> None:
     scored = counted(make_scored, counts=[1, 2], support=[1.0, 3.0])
     assert make(meta_rate=1.0).threshold(scored).item() == pytest.approx(default_threshold(3), abs=1e-6)
     mixed = 0.25 * default_threshold(3) + 0.75 * 0.237995
@@ -52,7 +52,7 @@ def test_the_universal_threshold_has_its_share(make_scored: Make) -> None:
     ("count", "selected"),
     [(0, []), (1, [1]), (2, [0, 1]), (3, [0, 1, 2])],
 )
-def test_examples_that_agree_on_a_number_give_the_query_as_many(
+def test_if_all_examples_have_the_same_number_of_aspects_so_has_the_query(
     make_scored: Make, count: int, selected: list[int]
 ) -> None:
     scored = counted(make_scored, counts=[count, count], support=[0.0, 2.0])
@@ -71,12 +71,12 @@ def test_examples_at_the_query_itself_have_equal_weight(make_scored: Make) -> No
 
 
 def validation(make_scored: Make) -> list[Scored]:
-    """Queries near one kind of example have its number of aspects."""
-    chance = torch.Generator().manual_seed(2)
+    """Queries have the number of aspects of the examples near them."""
+    rng = torch.Generator().manual_seed(2)
     batches = []
     for _ in range(2):
-        ranking = torch.rand(6, 9, 3, generator=chance).softmax(-1)
-        wide = torch.rand(6, 9, 1, generator=chance) < 0.5
+        ranking = torch.rand(6, 9, 3, generator=rng).softmax(-1)
+        wide = torch.rand(6, 9, 1, generator=rng) < 0.5
         ranks = ranking.argsort(-1, descending=True).argsort(-1)
         support = torch.tensor([0.0, 0.3, 0.7, 1.0])[None, :, None].expand(6, 4, 1)
         mentioned = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 0]])[None].expand(6, 4, 3)
@@ -93,7 +93,7 @@ def f1(threshold: KernelRegression, batches: list[Scored]) -> float:
     return float(sum(found.sum() for found in each) / sum(len(found) for found in each))
 
 
-def test_calibration_takes_the_best_of_its_grid(make_scored: Make) -> None:
+def test_calibration_chooses_the_best_setting_of_its_grid(make_scored: Make) -> None:
     batches = validation(make_scored)
     config = KernelRegressionConfig()
     reached = {setting: f1(make(*setting), batches) for setting in product(config.bandwidths, config.meta_rates)}
@@ -107,7 +107,7 @@ def test_calibration_takes_the_best_of_its_grid(make_scored: Make) -> None:
     assert best != (config.bandwidths[0], config.meta_rates[-1])
 
 
-def test_what_was_calibrated_is_saved_with_the_rest() -> None:
+def test_calibrated_values_are_saved() -> None:
     assert set(make(3.0, 0.7).state_dict()) == {"bandwidth", "meta_rate"}
 
 
@@ -121,6 +121,6 @@ def test_what_was_calibrated_is_saved_with_the_rest() -> None:
         ({"meta_rates": (math.nan,)}, r"meta_rates is \(nan,\)"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(AwattError, match=message):
         KernelRegressionConfig(**settings)

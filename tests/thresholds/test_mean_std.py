@@ -1,4 +1,4 @@
-"""MS: each fold's best threshold, their mean and deviation, and which of the three is taken, by hand."""
+"""MS: best threshold per fold, their mean and standard deviation, and the choice among the three, by hand."""
 
 from collections.abc import Callable
 
@@ -14,12 +14,12 @@ Make = Callable[..., Scored]
 
 
 def episode(high: float, low: float) -> list[list[float]]:
-    """Two queries of one aspect each. Thresholds in (low, high] are perfect, below all is selected (F1 = 2/3)."""
+    """Two queries with one aspect each. Thresholds in (low, high] are perfect; below, all are selected (F1 = 2/3)."""
     return [[high, low], [low, high]]
 
 
 def calibrated(make_scored: Make, episodes: list[list[list[float]]], folds: int, each: int = 1) -> float:
-    """With thresholds 0.1, 0.2 .. 0.9, from batches of ``each`` episodes."""
+    """The threshold chosen from 0.1, 0.2 .. 0.9 on batches of ``each`` episodes."""
     threshold = MeanStd(MeanStdConfig(folds=folds, steps=10), 2, 1)
     targets = torch.eye(2).expand(len(episodes), 2, 2)
     batches = [
@@ -33,29 +33,29 @@ def calibrated(make_scored: Make, episodes: list[list[list[float]]], folds: int,
 WIDE, HIGH, LOW = episode(0.85, 0.15), episode(0.55, 0.45), episode(0.25, 0.15)
 
 
-def test_the_mean_is_taken_where_it_is_best(make_scored: Make) -> None:
-    # The folds take 0.2 (the lowest of its equals) and 0.5. Mean 0.35, deviation 0.212.
+def test_the_mean_is_chosen_if_it_is_best(make_scored: Make) -> None:
+    # The folds choose 0.2 (the lowest of its ties) and 0.5. Mean 0.35, deviation 0.212.
     # 0.35 has F1 (1 + 2/3) / 2, 0.138 has 2/3, 0.562 has (1 + 0) / 2.
     assert calibrated(make_scored, [WIDE, HIGH], folds=2) == pytest.approx(0.35, abs=1e-6)
 
 
-def test_the_mean_and_the_deviation_are_taken_where_they_are_best(make_scored: Make) -> None:
-    # The folds take 0.2, 0.2 and 0.5. Mean 0.3, deviation 0.173205; only 0.473205 is perfect for all.
+def test_the_mean_plus_the_deviation_is_chosen_if_it_is_best(make_scored: Make) -> None:
+    # The folds choose 0.2, 0.2 and 0.5. Mean 0.3, deviation 0.173205; only 0.473205 is perfect in every episode.
     assert calibrated(make_scored, [WIDE, WIDE, HIGH], folds=3) == pytest.approx(0.473205, abs=1e-6)
 
 
-def test_the_mean_less_the_deviation_is_taken_where_it_is_best(make_scored: Make) -> None:
-    # The folds take 0.2, 0.2 and 0.5. At 0.126795 all have 2/3; at 0.3 and above the first two have nothing.
+def test_the_mean_minus_the_deviation_is_chosen_if_it_is_best(make_scored: Make) -> None:
+    # The folds choose 0.2, 0.2 and 0.5. At 0.126795 all have F1 2/3; from 0.3 on the first two have 0.
     assert calibrated(make_scored, [LOW, LOW, HIGH], folds=3) == pytest.approx(0.126795, abs=1e-6)
 
 
 def test_a_fold_holds_several_episodes(make_scored: Make) -> None:
     # Two folds of two. 0.2 is perfect for WIDE and LOW, 0.5 for WIDE and HIGH; so 0.35 and 0.212 again.
     episodes = [WIDE, LOW, WIDE, HIGH]
-    # 0.35: 1, 0, 1, 2/3 = 0.667 a mean; 0.138: 2/3 = 0.667 for all. Equal, so the mean, which comes first.
+    # 0.35: 1, 0, 1, 2/3 = 0.667 on average; 0.138: 2/3 = 0.667 everywhere. A tie, so the mean, which comes first.
     assert calibrated(make_scored, episodes, folds=2) == pytest.approx(0.35, abs=1e-6)
     assert calibrated(make_scored, episodes, folds=2, each=3) == pytest.approx(0.35, abs=1e-6)
-    # Four folds of one take 0.2, 0.2, 0.2 and 0.5: mean 0.275, deviation 0.15; 0.425 is 1, 0, 1, 2/3 like 0.275.
+    # Four folds of one choose 0.2, 0.2, 0.2 and 0.5: mean 0.275, deviation 0.15; 0.425 is 1, 0, 1, 2/3 like 0.275.
     assert calibrated(make_scored, episodes, folds=4) == pytest.approx(0.275, abs=1e-6)
 
 
@@ -73,6 +73,6 @@ def test_before_calibration_it_is_the_static_threshold(make_scored: Make) -> Non
 
 
 @pytest.mark.parametrize("name", ["folds", "steps"])
-def test_settings_that_make_no_sense_are_refused(name: str) -> None:
+def test_invalid_settings_are_refused(name: str) -> None:
     with pytest.raises(AwattError, match=rf"threshold\.{name} is 1, needs at least 2"):
         MeanStdConfig(**{name: 1})

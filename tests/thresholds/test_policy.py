@@ -1,4 +1,4 @@
-"""The dynamic threshold: Beta's mode in every region, the reward, the sign of the gradient, and that it learns."""
+"""The dynamic threshold: mode of Beta in every region, reward, sign of the gradient, and learning."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ TINY = 2.0**-22
         (3.0, 0.5, 1.0),
         (1.0, 2.0, 0.0),  # on the boundary
         (2.0, 1.0, 1.0),
-        (1.0, 1.0, 0.5),  # flat: the mean stands in
+        (1.0, 1.0, 0.5),  # flat: the mean is used
         (0.5, 0.5, 0.5),  # a peak at both ends
         (0.5, 0.25, 2 / 3),
         (0.25, 1.0, 0.2),
@@ -45,7 +45,7 @@ def test_the_mode_is_where_the_density_is_highest() -> None:
         assert places[density.argmax()].item() == pytest.approx(mode, abs=2e-4)
 
 
-def test_the_mode_of_many_at_once_has_no_nan() -> None:
+def test_the_mode_is_never_nan() -> None:
     a, b = torch.meshgrid(torch.linspace(0.01, 3, 40), torch.linspace(0.01, 3, 40), indexing="ij")
     modes = beta_mode(a, b)
     assert modes.shape == (40, 40)
@@ -69,11 +69,11 @@ def test_the_f1_of_one_query_by_hand(selected: list[int], targets: list[int], f1
     assert instance_f1(torch.tensor(selected).bool(), torch.tensor(targets).bool()).item() == pytest.approx(f1)
 
 
-# ---- what it sees and what it gives
+# ---- input and output
 
 
 def constant(a: float, b: float, n_way: int = 3, dim: int = 2, temperature: float = 1.0) -> Policy:
-    """A policy that proposes Beta(a, b) for every query: only its last biases count."""
+    """A policy that proposes Beta(a, b) for every query: only its last biases matter."""
     policy = Policy(PolicyConfig(hidden=4, temperature=temperature), n_way, dim)
     for layer, value in ((policy.a, a), (policy.b, b)):
         nn.init.zeros_(layer.weight)
@@ -81,7 +81,7 @@ def constant(a: float, b: float, n_way: int = 3, dim: int = 2, temperature: floa
     return policy
 
 
-def test_the_state_is_the_papers(make_scored: Make) -> None:
+def test_the_state_is_that_of_the_paper(make_scored: Make) -> None:
     policy = Policy(PolicyConfig(), 3, 2)
     seen: list[Tensor] = []
     policy.state.register_forward_pre_hook(lambda layer, given: seen.append(given[0]))
@@ -116,19 +116,19 @@ def test_the_threshold_acts_on_the_ranking_at_its_temperature(make_scored: Make)
     # e^0, e^-1, e^-2 at T = 2: 1 / 1.503215, 0.367879 / 1.503215, 0.135335 / 1.503215
     found = constant(2.0, 2.0, temperature=2.0).ranking(scored)[0, 0].tolist()
     assert found == pytest.approx([0.665241, 0.244728, 0.090031], abs=1e-6)
-    # The mode is 0.2: above the second share at T = 1 (0.117310), below it at T = 2.
+    # The mode is 0.2: above the second probability at T = 1 (0.117310), below it at T = 2.
     assert constant(1.5, 3.0, temperature=1.0).select(scored).tolist() == [[[True, False, False]]]
     assert constant(1.5, 3.0, temperature=2.0).select(scored).tolist() == [[[True, True, False]]]
 
 
-def test_the_temperature_is_two_unless_told() -> None:
+def test_the_default_temperature_is_two() -> None:
     assert PolicyConfig().temperature == 2.0
 
 
 # ---- the gradient
 
 
-def sampled(monkeypatch: pytest.MonkeyPatch, tau: float) -> None:
+def fix_sample(monkeypatch: pytest.MonkeyPatch, tau: float) -> None:
     monkeypatch.setattr(torch.distributions.Beta, "sample", lambda self: torch.full_like(self.mean, tau))
 
 
@@ -143,7 +143,7 @@ GAINS = [(0.5, 1 - 2 / 3), (0.05, 1 / 2 - 2 / 3), (0.25, 0.0), (0.9, 0 - 2 / 3)]
 
 @pytest.mark.parametrize(("tau", "gain"), GAINS)
 def test_the_loss_by_hand(make_scored: Make, monkeypatch: pytest.MonkeyPatch, tau: float, gain: float) -> None:
-    sampled(monkeypatch, tau)
+    fix_sample(monkeypatch, tau)
     loss = constant(1.5, 3.0).loss(make_scored([[0.6, 0.3, 0.1]], [[1, 0, 0]]))
     assert loss.item() == pytest.approx(-gain * log_density(tau, 1.5, 3.0), abs=1e-5)
 
@@ -152,7 +152,7 @@ def test_the_loss_by_hand(make_scored: Make, monkeypatch: pytest.MonkeyPatch, ta
 def test_a_better_threshold_than_the_mode_becomes_likelier_and_a_worse_one_less(
     make_scored: Make, monkeypatch: pytest.MonkeyPatch, tau: float, gain: float
 ) -> None:
-    sampled(monkeypatch, tau)
+    fix_sample(monkeypatch, tau)
     policy, scored = constant(1.5, 3.0), make_scored([[0.6, 0.3, 0.1]], [[1, 0, 0]])
     policy.loss(scored).backward()
     with torch.no_grad():
@@ -170,7 +170,7 @@ def test_a_better_threshold_than_the_mode_becomes_likelier_and_a_worse_one_less(
 
 @pytest.mark.parametrize("tau", [0.0, 1.0])
 def test_a_sample_at_the_end_has_a_finite_loss(make_scored: Make, monkeypatch: pytest.MonkeyPatch, tau: float) -> None:
-    sampled(monkeypatch, tau)
+    fix_sample(monkeypatch, tau)
     policy = constant(1.5, 3.0)
     loss = policy.loss(make_scored([[0.6, 0.3, 0.1]], [[1, 0, 0]]))
     loss.backward()
@@ -178,7 +178,7 @@ def test_a_sample_at_the_end_has_a_finite_loss(make_scored: Make, monkeypatch: p
     assert all(torch.isfinite(value.grad).all() for value in policy.parameters() if value.grad is not None)
 
 
-def test_the_reward_moves_the_policy_alone(make_scored: Make) -> None:
+def test_by_default_the_reward_trains_the_policy_only(make_scored: Make) -> None:
     torch.manual_seed(0)
     scores = torch.randn(1, 8, 3, requires_grad=True)
     differences = torch.rand(1, 8, 3, 2, requires_grad=True)
@@ -190,7 +190,7 @@ def test_the_reward_moves_the_policy_alone(make_scored: Make) -> None:
     assert all(value.grad is not None and value.grad.abs().sum() > 0 for value in policy.parameters())
 
 
-def test_a_share_of_the_gradient_goes_on_to_the_network(make_scored: Make) -> None:
+def test_a_share_of_the_gradient_reaches_encoder_and_model(make_scored: Make) -> None:
     gradients = []
     for share in (0.25, 1.0):
         torch.manual_seed(0)
@@ -206,28 +206,28 @@ def test_a_share_of_the_gradient_goes_on_to_the_network(make_scored: Make) -> No
 
 def test_the_gain_of_an_episode_by_hand() -> None:
     targets = torch.tensor([[1, 0], [0, 1]]).bool()
-    usual = torch.tensor([[1, 1], [0, 1]]).bool()
+    greedy = torch.tensor([[1, 1], [0, 1]]).bool()
     sampled = torch.tensor([[1, 0], [0, 0]]).bool()
-    # As usual: F1 of the first aspect 2 * 1 / (1 + 1) = 1, of the second 2 * 1 / (2 + 1) = 2/3; mean 5/6.
+    # Greedy: F1 of the first aspect 2 * 1 / (1 + 1) = 1, of the second 2 * 1 / (2 + 1) = 2/3; mean 5/6.
     # The first query with its sample: 1 and 2 * 1 / (1 + 1) = 1. The second with its own: 1 and 2 * 0 / (1 + 1) = 0.
-    found = macro_f1_gain(sampled, usual, targets)
+    found = macro_f1_gain(sampled, greedy, targets)
     assert found.tolist() == pytest.approx([2 * (1 - 5 / 6), 2 * (1 / 2 - 5 / 6)])
 
 
-def test_the_gain_of_an_episode_is_what_the_metric_says() -> None:
+def test_the_gain_of_an_episode_agrees_with_the_metric() -> None:
     generator = torch.Generator().manual_seed(0)
-    usual, sampled, targets = (torch.rand(2, 6, 4, generator=generator) < 0.4 for _ in range(3))
-    found = macro_f1_gain(sampled, usual, targets)
+    greedy, sampled, targets = (torch.rand(2, 6, 4, generator=generator) < 0.4 for _ in range(3))
+    found = macro_f1_gain(sampled, greedy, targets)
     for episode in range(2):
         for query in range(6):
-            replaced = usual[episode].clone()
+            replaced = greedy[episode].clone()
             replaced[query] = sampled[episode, query]
-            before, after = (macro_f1(sets, targets[episode]) for sets in (usual[episode], replaced))
+            before, after = (macro_f1(sets, targets[episode]) for sets in (greedy[episode], replaced))
             assert found[episode, query].item() == pytest.approx(6 * float(after - before), abs=1e-5)
 
 
 def test_the_reward_of_an_episode_and_the_entropy_by_hand(make_scored: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    sampled(monkeypatch, 0.5)
+    fix_sample(monkeypatch, 0.5)
     policy, scored = constant(1.5, 3.0), make_scored([[0.6, 0.3, 0.1]], [[1, 0, 0]])
     # The mode, 0.2, selects two: F1 of the aspects 1, 0, 0. The sample selects one: 1, 0, 0 as well. No gain.
     policy.config = PolicyConfig(temperature=1.0, reward="episode")
@@ -240,7 +240,7 @@ def test_the_reward_of_an_episode_and_the_entropy_by_hand(make_scored: Make, mon
 
 
 def toy(make_scored: Make, n_query: int) -> Scored:
-    """A feature tells whether the best threshold is low (two true aspects) or high (one)."""
+    """A feature shows whether the best threshold is low (two true aspects) or high (one)."""
     torch.manual_seed(1)
     two = torch.arange(n_query) % 2 == 0
     ranking = torch.where(two[:, None], torch.tensor([0.5, 0.4, 0.1]), torch.tensor([0.55, 0.42, 0.03]))
@@ -260,12 +260,12 @@ def test_learning_finds_a_threshold_for_each_kind_of_query(make_scored: Make) ->
         policy.loss(scored).backward()
         optimizer.step()
     after = instance_f1(policy.select(scored), scored.targets).mean().item()
-    # One threshold for all gets (1 + 2/3) / 2 = 0.83 at best: one kind needs at most 0.4, the other more than 0.42.
+    # A single threshold reaches (1 + 2/3) / 2 = 0.83 at best: one kind needs at most 0.4, the other more than 0.42.
     assert before < 0.85
     assert after > 0.95
 
 
-# ---- refusals
+# ---- errors
 
 
 def test_another_number_of_aspects_is_refused(make_scored: Make) -> None:
@@ -280,7 +280,7 @@ def test_a_method_without_distances_is_refused(make_scored: Make) -> None:
     policy = Policy(PolicyConfig(), 3, 2)
     scored = make_scored([[0.6, 0.3, 0.1]], differences=None)
     for use in (policy.select, policy.loss):
-        with pytest.raises(AwattError, match=r"looks at distances, which this method does not have\. Use --threshold"):
+        with pytest.raises(AwattError, match=r"needs distances, which this method does not compute\. Use --threshold"):
             use(scored)
 
 
@@ -292,10 +292,10 @@ def test_a_method_without_distances_is_refused(make_scored: Make) -> None:
         ({"temperature": -2.0}, r"threshold\.temperature is -2\.0"),
         ({"temperature": float("nan")}, r"threshold\.temperature is nan"),
         ({"reward": "auc"}, r"threshold\.reward is 'auc', needs one of: query, episode"),
-        ({"network_share": 1.5}, r"threshold\.network_share is 1\.5, needs a share from 0 to 1"),
-        ({"entropy": -0.1}, r"threshold\.entropy is -0\.1, needs a number from 0 on"),
+        ({"network_share": 1.5}, r"threshold\.network_share is 1\.5, needs a number from 0 to 1"),
+        ({"entropy": -0.1}, r"threshold\.entropy is -0\.1, needs a number of at least 0"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(AwattError, match=message):
         PolicyConfig(**settings)

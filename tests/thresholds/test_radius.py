@@ -1,4 +1,4 @@
-"""One number on the scores: what it accepts, and which one is chosen, by hand."""
+"""The radius: what it selects, and how it is calibrated, by hand."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Make = Callable[..., Scored]
 EVEN = [[0.5, 0.5]]
 
 
-def test_what_is_nearer_is_accepted_whatever_the_ranking(make_scored: Make) -> None:
+def test_selection_depends_on_the_score_and_not_on_the_ranking(make_scored: Make) -> None:
     radius = Radius(RadiusConfig(), 2, 1)
     radius.value.fill_(-2.0)
     scored = make_scored(EVEN * 3, scores=[[-1.0, -1.5], [-2.0, -1.9], [-9.0, -8.0]])
@@ -21,8 +21,8 @@ def test_what_is_nearer_is_accepted_whatever_the_ranking(make_scored: Make) -> N
     assert torch.equal(radius.evidence(scored), scored.scores)
 
 
-def test_the_best_number_is_chosen_over_all_batches(make_scored: Make) -> None:
-    # Aspects that are mentioned score -4 to -1, others -9 to -5: of the scores only -5 parts them.
+def test_the_best_radius_is_chosen_over_all_batches(make_scored: Make) -> None:
+    # Aspects that are mentioned score -4 to -1, others -9 to -5: -5 is the only score that separates them.
     first = make_scored(EVEN * 2, [[1, 0], [0, 1]], scores=[[-1.0, -6.0], [-5.0, -2.0]])
     second = make_scored(EVEN * 2, [[1, 0], [0, 1]], scores=[[-4.0, -7.0], [-9.0, -3.0]])
     radius = Radius(RadiusConfig(steps=8), 2, 1)
@@ -32,8 +32,8 @@ def test_the_best_number_is_chosen_over_all_batches(make_scored: Make) -> None:
     assert set(radius.state_dict()) == {"value"}
 
 
-def test_the_steps_share_out_the_scores_evenly(make_scored: Make) -> None:
-    # Of 0 .. 8, three steps are 0, 4 and 8; above 4 is 5 .. 8. Above 0 all but one are accepted, above 8 none.
+def test_the_steps_are_quantiles_of_the_scores(make_scored: Make) -> None:
+    # Of 0 .. 8, three steps are 0, 4 and 8; above 4 is 5 .. 8. Above 0 all but one are selected, above 8 none.
     values = torch.arange(9.0).view(9, 1)
     scored = make_scored(torch.ones(1, 9, 1), (values > 5)[None], scores=values[None], support_targets=[[1.0]])
     radius = Radius(RadiusConfig(steps=3), 1, 1)
@@ -41,6 +41,6 @@ def test_the_steps_share_out_the_scores_evenly(make_scored: Make) -> None:
     assert radius.value.item() == 4.0
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(AwattError, match=r"threshold\.steps is 1, needs at least 2"):
         RadiusConfig(steps=1)

@@ -1,4 +1,4 @@
-"""The static threshold: the paper's two values, a curve through them, and what reaches it."""
+"""The static threshold: the paper's two values, a curve through them, and what it selects."""
 
 from collections.abc import Callable
 
@@ -22,12 +22,12 @@ def test_the_default_falls_with_the_number_of_aspects_and_stays_useful() -> None
     values = [default_threshold(n_way) for n_way in range(1, 101)]
     assert values == sorted(values, reverse=True)
     assert len(set(values)) > 90
-    # Above an even share, or everything would be selected; at most a half, or two aspects could never be.
+    # Above 1 / N, or everything could be selected; at most 0.5, or two aspects could never be.
     assert all(1 / n_way < value <= 0.5 for n_way, value in enumerate(values[2:], start=3))
     assert values[:2] == [0.5, 0.5]
 
 
-def test_what_reaches_the_threshold_is_selected(make_scored: Make) -> None:
+def test_aspects_that_reach_the_threshold_are_selected(make_scored: Make) -> None:
     scored = make_scored([[0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
     threshold = Static(StaticConfig(0.25), 3, 2)
     assert threshold.select(scored).tolist() == [[[True, True, True], [True, False, False]]]
@@ -35,7 +35,7 @@ def test_what_reaches_the_threshold_is_selected(make_scored: Make) -> None:
     assert not Static(StaticConfig(1.0), 3, 2).select(scored).any()
 
 
-def test_the_default_is_that_of_the_episode_and_not_of_training(make_scored: Make) -> None:
+def test_the_default_depends_on_the_episode_and_not_on_training(make_scored: Make) -> None:
     threshold = Static(StaticConfig(), 5, 2)
     # 0.25 is below 5-way's 0.3 and above 10-way's 0.2
     assert threshold.select(make_scored([[0.25, 0.31, 0.2, 0.2, 0.04]])).tolist() == [[[False, True, *[False] * 3]]]
@@ -48,7 +48,7 @@ def test_a_value_outside_zero_to_one_is_refused(value: float) -> None:
         StaticConfig(value)
 
 
-def test_what_is_not_trained_or_calibrated_says_so(make_scored: Make) -> None:
+def test_a_fixed_threshold_refuses_training_and_calibration(make_scored: Make) -> None:
     threshold = Static(StaticConfig(), 3, 2)
     assert not threshold.stage
     assert not threshold.calibrated

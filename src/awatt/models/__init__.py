@@ -1,4 +1,4 @@
-"""Few-shot methods, each a small file on the common base."""
+"""Few-shot methods, one small file each, on a common base class."""
 
 from awatt.models.base import DistanceModel, FewShotModel
 from awatt.models.methods import MODELS

@@ -19,13 +19,13 @@ from awatt.models.base import FewShotModel, sentence_vectors
 
 @dataclass(frozen=True)
 class GraphNetworkConfig:
-    """Sizes. The paper's are 48 and 96 for images; these suit vectors of 50 numbers, and a CPU."""
+    """Layer sizes. The paper uses 48 and 96 for images; these suit vectors of 50 numbers on a CPU."""
 
-    #: numbers that a layer adds to a node
+    #: features that a layer adds to a node
     n_features: int = 24
-    #: width of the network that weighs the edges; its first two layers have twice as many
+    #: width of the network that weights the edges; its first two layers are twice as wide
     edge: int = 16
-    #: places of the one-hot label. Those that an episode does not need stay empty and change nothing.
+    #: length of the one-hot label. Entries that an episode does not need stay zero and change nothing.
     max_way: int = 10
 
     def __post_init__(self) -> None:
@@ -35,33 +35,33 @@ class GraphNetworkConfig:
 
 
 class Part(NamedTuple):
-    """Some features of all nodes. For each query there is a graph: its node, and those of the examples."""
+    """Some of the features of all nodes. Each query has its own graph: its node and those of the examples."""
 
     query: Tensor  # (..., n_query, 1, features)
     examples: Tensor  # (..., n_query or 1, n_examples, features); 1 where they are the same in all graphs
 
     def between_examples(self) -> Tensor:
-        """How the examples of each pair differ. (..., n_query or 1, n_pairs, features)"""
+        """Absolute difference of each pair of examples. (..., n_query or 1, n_pairs, features)"""
         first, second = pairs(self.examples)
         return (self.examples.index_select(-2, first) - self.examples.index_select(-2, second)).abs()
 
     def from_query(self) -> Tensor:
-        """How the examples differ from the query. (..., n_query, n_examples, features)"""
+        """Absolute difference of each example from the query. (..., n_query, n_examples, features)"""
         return (self.query - self.examples).abs()
 
 
 def pairs(examples: Tensor) -> Tensor:
-    """The places of both nodes of each pair. (2, n_pairs)"""
+    """Indices of the two nodes of each pair. (2, n_pairs)"""
     size = examples.shape[-2]
     return torch.triu_indices(size, size, 1, device=examples.device)
 
 
 class Edges(nn.Module):
-    """How much two nodes have to tell each other, from how they differ (Eq. 4): the same from both sides."""
+    """Edge weights, learned from the absolute differences of two nodes (Eq. 4) and therefore symmetric."""
 
     def __init__(self, sizes: Sequence[int], hidden: int) -> None:
         super().__init__()
-        # A linear layer on parts side by side is the sum of one on each, which what all graphs share meets once.
+        # A linear layer on concatenated parts is a sum of one layer per part; shared parts are mapped only once.
         self.first = nn.ModuleList(nn.Linear(size, 2 * hidden, bias=False) for size in sizes)
         layers: list[nn.Module] = [nn.BatchNorm1d(2 * hidden), nn.LeakyReLU()]
         for size, following in pairwise((2 * hidden, 2 * hidden, hidden, hidden)):
@@ -69,7 +69,7 @@ class Edges(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Linear(hidden, 1, bias=False))
 
     def forward(self, *differences: list[Tensor]) -> list[Tensor]:
-        """Weights before their softmax. Parts (..., features) -> (...), all in one batch of the batch norm."""
+        """Edge weights before the softmax, with one batch norm over all. Parts (..., features) -> (...)"""
         mapped = [
             reduce(torch.add, (layer(part) for layer, part in zip(self.first, parts, strict=True)))
             for parts in differences
@@ -80,7 +80,7 @@ class Edges(nn.Module):
 
 
 class Convolution(nn.Module):
-    """A layer: from what a node is and the mean of what the others are, more features of the node (Eq. 2)."""
+    """A layer: new features of a node from its own features and the weighted mean of the others' (Eq. 2)."""
 
     def __init__(self, sizes: Sequence[int], config: GraphNetworkConfig) -> None:
         super().__init__()
@@ -96,9 +96,9 @@ class Convolution(nn.Module):
         return Part(found[..., :1, :], found[..., 1:, :])
 
     def adjacency(self, graphs: list[Part]) -> Tensor:
-        """Softmax over each node's neighbours; no node tells itself anything.
+        """Softmax over each node's neighbours; no node is its own neighbour.
 
-        An edge is weighed once for both of its nodes, and once for all graphs while the examples are the same there.
+        An edge is weighted once for both of its nodes, and once for all graphs as long as they share the examples.
         """
         inner, outer = self.edges([part.between_examples() for part in graphs], [part.from_query() for part in graphs])
         size = 1 + outer.shape[-1]
@@ -110,7 +110,7 @@ class Convolution(nn.Module):
 
 
 def joined(graphs: list[Part]) -> Tensor:
-    """All features of all nodes, the query's first. (..., n_query, 1 + n_examples, features)"""
+    """All features of all nodes, the query's node first. (..., n_query, 1 + n_examples, features)"""
     queries = torch.cat([part.query for part in graphs], -1)
     lead = queries.shape[:-2]
     examples = torch.cat([part.examples.expand(*lead, -1, -1) for part in graphs], -1)
@@ -137,7 +137,7 @@ class GraphNetwork(FewShotModel):
         self.readout = nn.Linear(2 * sum(sizes), config.max_way)
 
     def summarise(self, support: Encoded) -> Tensor:
-        """Every example as a vector. (..., n_way, n_shot, dim)"""
+        """One vector per example. (..., n_way, n_shot, dim)"""
         self._check(support.shape[-2])
         return sentence_vectors(support)
 
@@ -148,7 +148,7 @@ class GraphNetwork(FewShotModel):
     def _check(self, n_way: int) -> None:
         if n_way > self.config.max_way:
             raise AwattError(
-                f"this graph network writes labels in {self.config.max_way} places, found {n_way} aspects. "
+                f"this graph network takes at most {self.config.max_way} aspects, found {n_way}. "
                 f"Train it with --set model.max_way={n_way}, or use graph-shared, which takes any number."
             )
 
@@ -163,7 +163,7 @@ class GraphNetwork(FewShotModel):
         graphs = [self.nodes(queries, classes)]
         for convolution in self.convolutions:
             graphs.append(convolution(graphs))
-        # Of the last layer only what the query gets is wanted.
+        # The last layer is only needed at the query.
         (weights,) = self.last_edges([part.from_query() for part in graphs])  # (..., n_query, n_examples)
         nodes = joined(graphs)
         asking, examples = nodes[..., :1, :], nodes[..., 1:, :]
@@ -171,7 +171,7 @@ class GraphNetwork(FewShotModel):
         return self.readout(torch.cat([asking, heard], -1))[..., 0, : len(classes)]
 
     def nodes(self, queries: Tensor, classes: list[Tensor]) -> Part:
-        """Vectors and labels side by side. queries (..., n_query, dim), classes (..., n_shot, dim) each"""
+        """Sentence vectors with their labels appended. queries (..., n_query, dim), classes (..., n_shot, dim) each"""
         examples = torch.cat(classes, -2)
         counts = torch.tensor([each.shape[-2] for each in classes], device=examples.device)
         labels = torch.eye(len(classes), self.config.max_way, dtype=examples.dtype, device=examples.device)

@@ -13,24 +13,24 @@ from awatt.arrays import masked_softmax
 from awatt.encoders.base import Encoded
 from awatt.models.base import DistanceModel, sentence_vectors
 
-_EMPTY = 1e-3  # a cluster with less than this many examples is none
+_EMPTY = 1e-3  # a cluster with a smaller total weight of examples is empty
 
 
 @dataclass(frozen=True)
 class ImpConfig:
-    """What decides how many clusters there are (about 1.3 per class). Neither was tuned: sigma 20 validates better."""
+    """Settings that control the number of clusters (about 1.3 per class). Not tuned: sigma 20 validates better."""
 
     #: concentration of the Dirichlet process: the larger, the more clusters
     alpha: float = 0.1
-    #: variance of the clusters at the start; it is learned
+    #: initial variance of the clusters; learned
     sigma: float = 5.0
 
 
 class Imp(DistanceModel):
     """Allen et al. 2019, "Infinite Mixture Prototypes for Few-Shot Learning". https://arxiv.org/abs/1902.04552
 
-    One round of clustering as in the paper: an example that is farther than lambda from every cluster of its class
-    starts one, then the class's examples are shared softly among its clusters. No gradient flows through the shares.
+    One round of clustering as in the paper: an example farther than lambda from every cluster of its class starts a new
+    one; then the examples of the class are softly assigned to its clusters. No gradient flows through the assignments.
     """
 
     config_type = ImpConfig
@@ -41,7 +41,7 @@ class Imp(DistanceModel):
         self.log_sigma = nn.Parameter(torch.tensor(log(config.sigma)))
 
     def limit(self, means: Tensor) -> Tensor:
-        """Lambda = -2 sigma log(alpha / (1 + rho / sigma)^(dim / 2)), rho being the variance of the class means.
+        """Lambda = -2 sigma log(alpha / (1 + rho / sigma)^(dim / 2)), where rho is the variance of the class means.
 
         means (..., n_way, dim) -> (..., 1)
         """
@@ -50,26 +50,26 @@ class Imp(DistanceModel):
         return -2 * sigma * log(self.config.alpha) + self.dim * sigma * torch.log1p(rho / sigma)
 
     def summarise(self, support: Encoded) -> Tensor:
-        """The prototypes; places that a class does not need repeat its fullest one. (..., n_way, 1 + n_shot, dim)"""
+        """The prototypes; unused slots of a class repeat its largest cluster. (..., n_way, 1 + n_shot, dim)"""
         vectors = sentence_vectors(support)
         return self._prototypes(vectors, self.limit(vectors.mean(-2)))
 
     def summarise_each(self, support: Sequence[Encoded]) -> list[Tensor]:
         vectors = [sentence_vectors(examples) for examples in support]  # (1, n_shot, dim) each
-        limit = self.limit(torch.cat([examples.mean(-2) for examples in vectors]))  # that of all classes together
+        limit = self.limit(torch.cat([examples.mean(-2) for examples in vectors]))  # computed over all classes
         return [self._prototypes(examples, limit) for examples in vectors]
 
     def _prototypes(self, vectors: Tensor, limit: Tensor) -> Tensor:
         with torch.no_grad():
-            shares = self._share_out(vectors, limit)
-            sizes = shares.sum(-1, keepdim=True)  # (..., n_way, 1 + n_shot, 1)
-            places = torch.arange(sizes.shape[-2], device=sizes.device)[:, None]
-            places = torch.where(sizes > _EMPTY, places, sizes.argmax(-2, keepdim=True))
-            weights = (shares / sizes.clamp(min=_EMPTY)).take_along_dim(places, -2)
+            assignments = self._assign(vectors, limit)
+            sizes = assignments.sum(-1, keepdim=True)  # (..., n_way, 1 + n_shot, 1)
+            clusters = torch.arange(sizes.shape[-2], device=sizes.device)[:, None]
+            clusters = torch.where(sizes > _EMPTY, clusters, sizes.argmax(-2, keepdim=True))
+            weights = (assignments / sizes.clamp(min=_EMPTY)).take_along_dim(clusters, -2)
         return weights @ vectors
 
-    def _share_out(self, vectors: Tensor, limit: Tensor) -> Tensor:
-        """How much of each example belongs to each cluster: the class mean first, then one that each example may start.
+    def _assign(self, vectors: Tensor, limit: Tensor) -> Tensor:
+        """Soft assignment of examples to clusters: the class mean first, then one per example that starts a cluster.
 
         vectors (..., n_way, n_shot, dim), limit (..., 1) -> (..., n_way, 1 + n_shot, n_shot)
         """
@@ -80,11 +80,11 @@ class Imp(DistanceModel):
         for example in range(vectors.shape[-2]):
             nearest = squared[..., example, :].masked_fill(~exists, torch.inf).amin(-1)
             exists[..., example + 1] = nearest > limit
-        belongs = masked_softmax(-squared / (2 * self.log_sigma.exp()), exists[..., None, :])
-        return belongs.transpose(-1, -2)
+        assignments = masked_softmax(-squared / (2 * self.log_sigma.exp()), exists[..., None, :])
+        return assignments.transpose(-1, -2)
 
     def differences(self, query: Encoded, summary: Tensor) -> Tensor:
-        """From the nearest prototype of each class, over 2 sigma: the log density but for what all classes share."""
+        """To the nearest prototype of each class, divided by 2 sigma: the log density up to a constant."""
         queries = sentence_vectors(query)[..., None, :, :]
         with torch.no_grad():
             nearest = _distances(queries, summary).argmin(-1, keepdim=True)  # (..., n_way, n_query, 1)
@@ -93,5 +93,5 @@ class Imp(DistanceModel):
 
 
 def _distances(these: Tensor, those: Tensor) -> Tensor:
-    """(..., these, dim), (..., those, dim) -> (..., these, those), exact whatever their number."""
+    """(..., these, dim), (..., those, dim) -> (..., these, those), exact for any number of vectors."""
     return torch.cdist(these, those, compute_mode="donot_use_mm_for_euclid_dist")

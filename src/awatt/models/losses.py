@@ -1,4 +1,4 @@
-"""What a method may be trained with, each the mean over the queries."""
+"""Losses that a method can be trained with, each a mean over the queries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def normalised(targets: Tensor, dtype: torch.dtype) -> Tensor:
-    """Targets that sum to one over the classes, as the paper has them; a query without any aspect keeps its zeros."""
+    """Targets that sum to one over the classes, as in the paper; all zero for a query without any aspect."""
     numbers = targets.to(dtype)
     return numbers / numbers.sum(-1, keepdim=True).clamp(min=1)
 
@@ -18,10 +18,10 @@ def squared_error(probabilities: Tensor, targets: Tensor) -> Tensor:
 
 
 def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
-    """Minus the log-likelihood of the class under a softmax; of several classes, the mean of theirs."""
+    """Negative log-likelihood of the class under a softmax, averaged if a query has several classes."""
     return -(scores.log_softmax(-1) * normalised(targets, scores.dtype)).sum(-1).mean()
 
 
 def relation_error(probabilities: Tensor, targets: Tensor) -> Tensor:
-    """Squared error against 1 for every class that a query has and 0 for the others (Sung et al. 2018, Eq. 2)."""
+    """Squared error with target 1 for every class of a query and 0 for the others (Sung et al. 2018, Eq. 2)."""
     return ((probabilities - targets.to(probabilities.dtype)) ** 2).sum(-1).mean()

@@ -1,4 +1,4 @@
-"""Matching Network: a class is as likely as the attention that a query pays to its examples."""
+"""Matching Network: the probability of a class is the attention that a query pays to its examples."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from awatt.models.base import FewShotModel, sentence_vectors
 class MatchingConfig:
     """How sharp the attention is."""
 
-    #: what cosines are multiplied with. The paper's 1 leaves the classes' shares so close together (at most e^2 apart)
-    #: that training stalls and a threshold of 0.3 finds little; 10 is chosen on validation from 1, 5, 10 and 20.
+    #: factor of the cosines. With the paper's 1, probabilities of the classes differ so little (at most by a factor of
+    #: e^2) that training stalls and a threshold of 0.3 finds little. Chosen on validation from 1, 5, 10 and 20.
     scale: float = 10.0
 
 
@@ -32,13 +32,13 @@ class Matching(FewShotModel):
     config: MatchingConfig
 
     def summarise(self, support: Encoded) -> Tensor:
-        """Every example as a vector of length one. (..., n_way, n_shot, dim)"""
+        """One unit vector per example. (..., n_way, n_shot, dim)"""
         return F.normalize(sentence_vectors(support), dim=-1)
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        """Log of the attention that each class gets, before it is shared out. (..., n_query, n_way)
+        """Log of the attention of each class, before normalisation. (..., n_query, n_way)
 
-        The softmax over the classes is the paper's Eq. 1: the attention over all examples, summed for each label.
+        The softmax over the classes is the paper's Eq. 1: the attention over all examples, summed per class.
         """
         queries = F.normalize(sentence_vectors(query), dim=-1)
         cosines = torch.einsum("...qd,...nkd->...qnk", queries, summary)

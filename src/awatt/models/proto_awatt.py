@@ -18,7 +18,7 @@ FORMS = ("printed", "linear")
 
 @dataclass(frozen=True)
 class ProtoAwattConfig:
-    """The paper's method; each switch is one of its ablations."""
+    """Settings of the paper's method; each switch is one of its ablations."""
 
     #: how often the common aspect vector is repeated (Eq. 3; the paper's figure has 1, 5, 10, 25, 50)
     e_m: int = 10
@@ -55,7 +55,7 @@ class ProtoAwatt(DistanceModel):
         if not self.config.support_attention:
             return support.mean().mean(-2)
         # Eq. 2: the word-level average over all words of the class's sentences.
-        common = support.spread(support.mean(over=1), over=1)  # (n_tokens, dim) each token sees its class's v^i
+        common = support.spread(support.mean(over=1), over=1)  # (n_tokens, dim): v^i of each token's class
         # Eq. 4: beta = softmax(v tanh(H W^i)), r_j = beta H
         attention = torch.linalg.vecdot(torch.tanh(self._project(support.tokens, common)), common)
         weights = support.softmax(attention[:, None])
@@ -79,7 +79,7 @@ class ProtoAwatt(DistanceModel):
         return factors @ torch.stack([row_sums, self.bias])  # (H v) w + (H 1) b
 
     def represent(self, query: Encoded, prototypes: Tensor) -> Tensor:
-        """A representation of the query for each prototype, r^i_q. (..., n_query, n_way or 1, dim)"""
+        """One representation of the query per prototype, r^i_q. (..., n_query, n_way or 1, dim)"""
         if not self.config.query_attention:
             return query.mean()[..., None, :]
         return query.in_blocks(_attend, prototypes)

@@ -1,4 +1,4 @@
-"""Proto-HATT: prototypes by attention over examples, distances by attention over features."""
+"""Proto-HATT: attention over examples for the prototypes, attention over features for the distances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from awatt.models.base import DistanceModel, sentence_vectors
 class ProtoHattConfig:
     """The paper's sizes."""
 
-    #: examples that a convolution spans: all of them in the paper, so set it to n_shot
+    #: examples that a convolution spans: all of them in the paper, so set this to n_shot
     kernel: int = 5
     dropout: float = 0.5
 
@@ -27,9 +27,9 @@ class ProtoHatt(DistanceModel):
 
     https://ojs.aaai.org/index.php/AAAI/article/view/4604
 
-    The paper's convolutions span all K examples; the last one, without padding, makes one vector of K. With
-    ``kernel`` = K this is the paper's. Fewer examples than that are padded with zeros, and of more the mean over all
-    places of the last convolution is taken, so that any n_shot will do.
+    The paper's convolutions span all K examples; the last one, without padding, reduces K vectors to one, as here with
+    ``kernel`` = K. Fewer examples are padded with zeros; with more, the outputs of the last convolution are averaged.
+    So any n_shot works.
     """
 
     config_type = ProtoHattConfig
@@ -43,7 +43,7 @@ class ProtoHatt(DistanceModel):
             return nn.Conv2d(n_in, n_out, (config.kernel, 1))
 
         def padding() -> nn.Module:
-            return nn.ZeroPad2d((0, 0, (config.kernel - 1) // 2, config.kernel // 2))  # as many places as before
+            return nn.ZeroPad2d((0, 0, (config.kernel - 1) // 2, config.kernel // 2))  # keeps the length
 
         last = convolution(64, 1)
         # Weights start close to one, at the Prototypical Network. From zero the final ReLU may cut off every feature,
@@ -56,11 +56,11 @@ class ProtoHatt(DistanceModel):
         )
 
     def summarise(self, support: Encoded) -> Tensor:
-        """Every example as a vector: which of them matter depends on the query. (..., n_way, n_shot, dim)"""
+        """One vector per example; the query decides which of them matter. (..., n_way, n_shot, dim)"""
         return sentence_vectors(support)
 
     def instance_attention(self, queries: Tensor, support: Tensor) -> Tensor:
-        """Share of each example in the prototype that a query meets. (..., n_query, n_way, n_shot)
+        """Weight of each example in the prototype for a query. (..., n_query, n_way, n_shot)
 
         queries (..., n_query, dim), support (..., n_way, n_shot, dim)
         """
@@ -81,8 +81,8 @@ class ProtoHatt(DistanceModel):
         return (prototypes - queries[..., None, :]) ** 2 * self.feature_attention(summary)[..., None, :, :]
 
     def word_weights(self, query: Encoded, summary: Tensor) -> Tensor | None:
-        """The feature attention of the dimensions that each word decides: a sentence's vector is its words' maximum."""
+        """Feature attention of the dimensions in which each word is the maximum (sentence vectors are max-pooled)."""
         is_largest = (query.tokens == query.spread(query.max())).to(query.tokens.dtype)  # (n_tokens, dim)
-        shares = is_largest / query.spread(query.sum(is_largest))  # words that are equal share a dimension
+        shares = is_largest / query.spread(query.sum(is_largest))  # equal words share a dimension
         weights = shares @ self.feature_attention(summary).transpose(-1, -2)
         return weights / query.spread(query.sum(weights)).clamp(min=1e-12)

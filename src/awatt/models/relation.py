@@ -1,4 +1,4 @@
-"""Relation Network: how well a query fits a class is itself learned."""
+"""Relation Network: a learned score of how well a query fits a class."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class Relation(FewShotModel):
 
     https://arxiv.org/abs/1711.06025
 
-    The relation module is two linear layers on query and class side by side, as the paper has it for vectors; its
-    convolutions before them are for images. ``scores`` are the logits of the relation scores, which are in (0, 1) each
-    and do not sum to one.
+    The relation module is two linear layers on the concatenated query and class vectors, as in the paper; the
+    convolutions before them are for images and left out. ``scores`` are the logits of the relation scores, each of
+    which is in (0, 1); they do not sum to one.
     """
 
     config_type = RelationConfig
     config: RelationConfig
     sums_to_one = False
-    #: of the last layer; a softmax over the classes would not see it
+    #: whether the last layer has a bias; a softmax over the classes would cancel it
     has_bias: ClassVar[bool] = True
 
     def __init__(self, dim: int, config: RelationConfig) -> None:
         super().__init__(dim, config)
-        # A linear layer on two vectors side by side is the sum of one on each: a class meets it once, not per query.
+        # A linear layer on two concatenated vectors is a sum of two layers, so a class is mapped once, not per query.
         self.of_query = nn.Linear(dim, config.hidden)
         self.of_class = nn.Linear(dim, config.hidden, bias=False)
         self.relation = nn.Linear(config.hidden, 1, bias=self.has_bias)
@@ -60,10 +60,10 @@ class Relation(FewShotModel):
 
 
 class RelationSoftmax(Relation):
-    """A variant of our own of Sung et al. 2018. https://arxiv.org/abs/1711.06025
+    """Our variant of Sung et al. 2018. https://arxiv.org/abs/1711.06025
 
-    The ranking of the classes is a softmax over the logits, like that of other methods, and a class is the mean of its
-    examples, to suit any n_shot.
+    The ranking is a softmax over the logits, as in the other methods, and a class is the mean of its examples, so that
+    n_shot does not change the scale.
     """
 
     sums_to_one = True

@@ -1,1 +1,1 @@
-"""The paper's tables and figures: what each needs, running it, and showing it beside the published numbers."""
+"""The paper's tables and figures: run what they need, and show our numbers beside the published ones."""

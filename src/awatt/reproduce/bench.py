@@ -1,8 +1,8 @@
-"""How far training, evaluation and encoding are from what the machine must do at least: ``awatt bench``.
+"""Speed of training, evaluation and encoding relative to the theoretical minimum: ``awatt bench``.
 
-The *floor* of an episode is its bare encoder on exactly the same real tokens without padding (forward; in training
-also backward and the optimiser's step) and the attention's multiply-adds as one dense product, measured in the same run
-on one core. The ratio to the floor is the result; absolute times only describe the machine.
+The minimum, or *floor*, of an episode is the time of its bare encoder on the same tokens without padding (forward pass;
+in training also backward pass and optimiser step) plus the attention's multiply-adds as one dense product, measured in
+the same run on one core. The ratio to the floor is the result; absolute times only describe the machine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GROWTH = {"n_way": (5, 10, 20, 50), "n_shot": (1, 5, 20, 100), "words": (8, 16, 
 
 
 def find_corpus(data: Path | None) -> tuple[str, Corpus]:
-    """The train split of ``data``, of the shared FewAsp(single), or the bundled sample, with its name."""
+    """Name and train split of ``data``, else of the shared FewAsp(single), else the bundled sample."""
     shared = shared_folder() / "data" / "fewasp" / "FewAsp(single)"
     folder = data or (shared if shared.is_dir() else None)
     return (folder.name, load_corpus(folder, "train")) if folder else ("bundled sample", load_sample())
@@ -52,8 +52,8 @@ class Bench:
     corpus: Corpus
     encoder: str
     shape: EpisodeShape
-    episodes: int  # that are trained on in each repetition
-    evaluated: int = 600  # episodes of an evaluation, as in the paper; a sentence that comes again is not encoded again
+    episodes: int  # training episodes per repetition
+    evaluated: int = 600  # test episodes, as in the paper; a sentence that occurs again is not encoded again
 
     def __post_init__(self) -> None:
         names = {"method": "proto-awatt", "encoder": self.encoder, "threshold": "static", "n_way": self.shape.n_way}
@@ -70,17 +70,17 @@ class Bench:
         self.batches = [sampler.batch(first, step) for first in range(0, count, step)]
 
     def train(self) -> None:
-        """An epoch, as ``awatt train`` runs it."""
+        """One epoch, as in ``awatt train``."""
         self.trainer.train_epoch(self.optimizers, lambda step: None)
 
     def evaluate(self) -> None:
-        """Episodes scored and measured, as after each epoch of training: the corpus is tokenised already."""
+        """Score and measure episodes of a tokenised corpus, as after each epoch of training."""
         measure_system(
             self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5, self.sentences)
         )
 
     def train_floor(self) -> None:
-        """The bare encoder's forward, backward and step, and the attention as one product."""
+        """Forward pass, backward pass and step of the bare encoder, and the attention as one product."""
         for batch in self.batches[: self.episodes // len(self.batches[0])]:
             tokens = self._encode(batch)
             (tokens.sum() + (tokens @ self._product(batch, tokens)).sum()).backward()  # type: ignore[no-untyped-call]
@@ -90,18 +90,18 @@ class Bench:
 
     @torch.no_grad()
     def evaluate_floor(self) -> None:
-        """The bare encoder's forward and the attention as one product."""
+        """Forward pass of the bare encoder, and the attention as one product."""
         for batch in self.batches[: self.evaluated // len(self.batches[0])]:
             tokens = self._encode(batch)
             tokens @ self._product(batch, tokens)
 
     def _encode(self, batch: Episode) -> Tensor:
         numbers = np.concatenate([batch.support.reshape(-1), batch.query.reshape(-1)])
-        found: Tensor = self.system.encoder(self.sentences.take(numbers))
-        return found
+        encoded: Tensor = self.system.encoder(self.sentences.take(numbers))
+        return encoded
 
     def _product(self, batch: Episode, tokens: Tensor) -> Tensor:
-        """As many columns as make the attention's multiply-adds: 6 d for a support token, 2 d N for a query token."""
+        """A matrix with the attention's number of multiply-adds: 6 d per support token, 2 d N per query token."""
         of_support = int(self.sentences.lengths[batch.support].sum())
         of_query = len(tokens) - of_support
         columns = round((6 * of_support + 2 * self.shape.n_way * of_query) / len(tokens))
@@ -109,7 +109,7 @@ class Bench:
 
 
 def fastest(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Seconds of each, the best of ``repeats`` rounds in which they take turns, after one to warm up."""
+    """Seconds of each function: the best of ``repeats`` rounds in which they take turns, after one warm-up round."""
     seconds = {name: float("inf") for name in functions}
     for round_number in range(repeats + 1):
         for name, function in functions.items():
@@ -121,7 +121,7 @@ def fastest(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 
 def episodes_and_floor(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
-    """Training and evaluation of each encoder and setting, and their ratio to the floor."""
+    """Speed of training and evaluation per encoder and setting, and the ratio to the floor."""
     rows = []
     for encoder in ENCODER_NAMES:
         for n_way, n_shot in SETTINGS:
@@ -143,7 +143,7 @@ def episodes_and_floor(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
 
 
 def encoding(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
-    """Sentences a second from raw text, tokeniser included, and the tokeniser's share of the time."""
+    """Sentences per second from raw text, tokeniser included, and the tokeniser's share of the time."""
     rows: list[dict[str, Any]] = []
     wanted = 2_000 if quick else 20_000
     texts = (list(corpus.sentences) * (wanted // len(corpus.sentences) + 1))[:wanted]
@@ -158,16 +158,16 @@ def encoding(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
 
 
 def _encoding_speed(system: System, texts: list[str]) -> dict[str, float]:
-    """In parts, as a file is read: what is encoded is used and forgotten, so that memory stays flat."""
-    parts = [texts[first : first + 256] for first in range(0, len(texts), 256)]
+    """In batches, as when a file is read: vectors are not kept, so memory stays constant."""
+    batches = [texts[first : first + 256] for first in range(0, len(texts), 256)]
 
     def tokenize() -> None:
-        for part in parts:
-            system.encoder.tokenize(part)
+        for batch in batches:
+            system.encoder.tokenize(batch)
 
     def encode() -> None:
-        for part in parts:
-            system.encode(system.encoder.tokenize(part))
+        for batch in batches:
+            system.encode(system.encoder.tokenize(batch))
 
     seconds = fastest({"tokenize": tokenize, "encode": encode}, 3)
     return {
@@ -177,12 +177,12 @@ def _encoding_speed(system: System, texts: list[str]) -> dict[str, float]:
 
 
 def metrics_against_scikit_learn(quick: bool) -> dict[str, float]:
-    """How many times faster than scikit-learn the measures of 600 episodes are, and their largest difference."""
+    """How many times faster than scikit-learn our metrics are on 600 episodes, and the largest difference."""
     sklearn = require("sklearn.metrics", "dev")
     rng = np.random.default_rng(0)
     scores = rng.random((60 if quick else 600, 25, 5))
     targets = rng.random(scores.shape) < 0.25
-    targets[:, 0], targets[:, 1] = True, False  # scikit-learn's macro AUC needs both kinds in every column
+    targets[:, 0], targets[:, 1] = True, False  # scikit-learn's macro AUC needs both values in every column
     predicted = scores > 0.6
     ours: dict[str, Callable[[], Any]] = {
         "roc_auc": lambda: roc_auc(scores, targets),
@@ -205,32 +205,32 @@ def metrics_against_scikit_learn(quick: bool) -> dict[str, float]:
 
 
 def start_up(repeats: int = 5) -> dict[str, float]:
-    """Seconds of a bare Python, ``import awatt`` and ``awatt --help``."""
-    lines = {
+    """Seconds for Python alone, ``import awatt`` and ``awatt --help``."""
+    commands = {
         "python": ["-c", "pass"],
         "import_awatt": ["-c", "import awatt"],
         "help": ["-c", "from awatt.cli import main; main()", "--help"],
     }
 
-    def started(line: list[str]) -> Callable[[], None]:
-        def start() -> None:
-            subprocess.run([sys.executable, *line], check=True, capture_output=True)
+    def runner(arguments: list[str]) -> Callable[[], None]:
+        def run() -> None:
+            subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
-        return start
+        return run
 
-    return fastest({name: started(line) for name, line in lines.items()}, repeats)
+    return fastest({name: runner(arguments) for name, arguments in commands.items()}, repeats)
 
 
 def long_sentences(corpus: Corpus, words: int) -> Corpus:
-    """The same corpus with sentences of exactly so many words, cut from its text."""
-    line = " ".join(corpus.sentences).split()
+    """The same corpus with sentences of exactly ``words`` words, cut from its text."""
+    text = " ".join(corpus.sentences).split()
     count = len(corpus.sentences)
-    texts = (" ".join(line[(place * 7) % (len(line) - words) :][:words]) for place in range(count))
+    texts = (" ".join(text[(number * 7) % (len(text) - words) :][:words]) for number in range(count))
     return Corpus(corpus.split, tuple(texts), corpus.aspects, corpus.mentions, corpus.members)
 
 
 def growth_point(data: str, axis: str, value: int, episodes: int) -> dict[str, float]:
-    """Milliseconds of a training episode and the process's peak memory; runs in a process of its own."""
+    """Milliseconds per training episode and peak memory; runs in a process of its own."""
     torch.set_num_threads(1)
     _, corpus = find_corpus(Path(data) if data else None)
     shape = EpisodeShape(**({axis: value} if axis != "words" else {}))
@@ -242,7 +242,7 @@ def growth_point(data: str, axis: str, value: int, episodes: int) -> dict[str, f
 
 
 def _peak_megabytes() -> float:
-    """Of this process alone; what ``getrusage`` says of a child begins with the peak of its parent."""
+    """Peak memory of this process alone; ``getrusage`` of a child starts at the peak of its parent."""
     status = Path("/proc/self/status")
     if not status.exists():
         scale = 1 if sys.platform == "darwin" else 1024
@@ -251,41 +251,41 @@ def _peak_megabytes() -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
-def _child(expression: str) -> subprocess.Popen[str]:
-    """A Python of its own that prints ``expression`` of this module as JSON."""
-    code = f"import json; from awatt import bench; print(json.dumps(bench.{expression}))"
+def _start(expression: str) -> subprocess.Popen[str]:
+    """Evaluate ``expression`` of this module in a new process, which prints it as JSON."""
+    code = f"import json; from awatt.reproduce import bench; print(json.dumps(bench.{expression}))"
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
 
-def _answer(child: subprocess.Popen[str]) -> dict[str, float]:
-    output, _ = child.communicate()
-    if child.returncode:
-        raise AwattError("a part of the benchmark failed; its message stands above.")
+def _result(process: subprocess.Popen[str]) -> dict[str, float]:
+    output, _ = process.communicate()
+    if process.returncode:
+        raise AwattError("a part of the benchmark failed; see its message above.")
     return dict(json.loads(output))
 
 
 def growth(data: Path | None, quick: bool) -> list[dict[str, Any]]:
-    """How a training episode grows along each axis, everything else as in 5-way 5-shot."""
+    """Time and memory of a training episode along each axis, everything else as in 5-way 5-shot."""
     episodes = 4 if quick else 20
     rows = []
     for axis, values in GROWTH.items():
         for value in values[:2] if quick else values:
-            point = _answer(_child(f"growth_point({str(data or '')!r}, {axis!r}, {value}, {episodes})"))
+            point = _result(_start(f"growth_point({str(data or '')!r}, {axis!r}, {value}, {episodes})"))
             rows.append({"axis": axis, "value": value, **point})
     return rows
 
 
 def scaling_and_memory(data: Path | None, quick: bool) -> dict[str, float]:
-    """Two training processes at once against one (10-way 10-shot), and the peak memory of one."""
+    """Speed of two training processes at once relative to one (10-way 10-shot), and the peak memory of one."""
     call = f"heavy_training({str(data or '')!r}, {20 if quick else 200})"
-    alone = _answer(_child(call))
-    both = [_answer(child) for child in [_child(call), _child(call)]]
-    together = sum(1 / answer["seconds"] for answer in both) * alone["seconds"]
-    return {"two_processes_speed_up": together, "peak_megabytes_10x10": alone["peak_megabytes"]}
+    alone = _result(_start(call))
+    both = [_result(process) for process in [_start(call), _start(call)]]
+    speed_up = sum(1 / result["seconds"] for result in both) * alone["seconds"]
+    return {"two_processes_speed_up": speed_up, "peak_megabytes_10x10": alone["peak_megabytes"]}
 
 
 def heavy_training(data: str, episodes: int) -> dict[str, float]:
-    """Seconds of 10-way 10-shot training and the process's peak memory; runs in a process of its own."""
+    """Seconds of 10-way 10-shot training and peak memory; runs in a process of its own."""
     torch.set_num_threads(1)
     _, corpus = find_corpus(Path(data) if data else None)
     bench = Bench(corpus, "glove-cnn", EpisodeShape(10, 10), episodes, evaluated=episodes)
@@ -293,7 +293,7 @@ def heavy_training(data: str, episodes: int) -> dict[str, float]:
 
 
 def bench(data: Path | None, quick: bool, on_part: Callable[[str], None] = lambda name: None) -> dict[str, Any]:
-    """Everything, as JSON. ``on_part`` hears what is measured next."""
+    """Run all benchmarks; the result can be saved as JSON. ``on_part`` is called with the name of each part."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -1,4 +1,4 @@
-"""What figures need of a trained model: scores at many thresholds, prototypes and queries in the plane."""
+"""Data that figures need from a trained model: macro-F1 at many thresholds, t-SNE of prototypes and queries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float32]
 
 
 def threshold_curve(system: System, data: Path, shape: EpisodeShape, seed: int) -> dict[str, Any]:
-    """The mean macro-F1 of the test episodes at each static threshold."""
+    """Mean macro-F1 of the test episodes at each static threshold."""
     total = np.zeros(len(THRESHOLDS))
     for scored in score_episodes(system, load_corpus(data, "test"), shape, TEST_EPISODES, seed):
         probabilities, targets = scored.probabilities.cpu().numpy(), scored.targets.cpu().numpy()
@@ -42,29 +42,29 @@ def threshold_curve(system: System, data: Path, shape: EpisodeShape, seed: int) 
 
 
 def prototypes(system: System, data: Path, shape: EpisodeShape, seed: int) -> dict[str, Any]:
-    """The prototypes of five classes, in the plane."""
+    """t-SNE of the prototypes of five classes."""
     corpus, episode, support, query = _episodes(system, data, shape, PROTOTYPE_EPISODES, seed)
     summary = system.model.summarise(support)
     if isinstance(system.model, ProtoHatt):
-        # Each query meets a prototype of its own; here the mean of those that the episode's queries meet.
-        shares = system.model.instance_attention(sentence_vectors(query), summary).mean(-3)
-        summary = torch.einsum("...nk,...nkd->...nd", shares, summary)
-    return _plane(summary, corpus, episode.aspects, seed)
+        # Its prototypes depend on the query; take the mean over the queries of the episode.
+        weights = system.model.instance_attention(sentence_vectors(query), summary).mean(-3)
+        summary = torch.einsum("...nk,...nkd->...nd", weights, summary)
+    return _tsne(summary, corpus, episode.aspects, seed)
 
 
 def queries(system: System, data: Path, shape: EpisodeShape, seed: int) -> dict[str, Any]:
-    """The queries of five classes, in the plane; Proto-AWATT's representation is the one for the query's class."""
+    """t-SNE of the queries of five classes; Proto-AWATT's representation is the one for the query's class."""
     corpus, episode, support, query = _episodes(system, data, shape, QUERY_EPISODES, seed)
-    slots = np.repeat(np.arange(shape.n_way), shape.n_query)  # the class for which each query was drawn
+    classes = np.repeat(np.arange(shape.n_way), shape.n_query)  # the class for which each query was drawn
     if isinstance(system.model, ProtoAwatt):
-        every = system.model.represent(query, system.model.summarise(support))  # (episodes, n_query, n_way, dim)
-        vectors = every[:, np.arange(len(slots)), slots]
+        by_class = system.model.represent(query, system.model.summarise(support))  # (episodes, n_query, n_way, dim)
+        vectors = by_class[:, np.arange(len(classes)), classes]
     else:
         vectors = sentence_vectors(query)
-    return _plane(vectors, corpus, episode.aspects[:, slots], seed)
+    return _tsne(vectors, corpus, episode.aspects[:, classes], seed)
 
 
-#: figure -> what is measured for it: system, dataset's folder, shape, seed -> columns
+#: figure -> function that computes its columns from system, dataset folder, shape and seed
 MEASURES: dict[str, Callable[[System, Path, EpisodeShape, int], dict[str, Any]]] = {
     "figure-threshold": threshold_curve,
     "figure-prototypes": prototypes,
@@ -75,7 +75,7 @@ MEASURES: dict[str, Callable[[System, Path, EpisodeShape, int], dict[str, Any]]]
 def _episodes(
     system: System, data: Path, shape: EpisodeShape, count: int, seed: int
 ) -> tuple[Corpus, Episode, Encoded, Encoded]:
-    """Test episodes that all have the same five classes, encoded."""
+    """Encoded test episodes, all with the same five classes."""
     corpus = load_corpus(data, "test")
     chosen = np.sort(np.random.default_rng(seed).choice(len(corpus.aspects), CLASSES, replace=False))
     corpus = replace(
@@ -92,18 +92,18 @@ def _episodes(
     return corpus, episode, support, query
 
 
-def _plane(vectors: Tensor, corpus: Corpus, aspects: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
-    """t-SNE of the vectors (..., dim), with each one's aspect and its silhouette among the vectors themselves.
+def _tsne(vectors: Tensor, corpus: Corpus, aspects: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
+    """t-SNE of the vectors (..., dim), with the aspect and the silhouette of each, computed before the projection.
 
-    The silhouette (from -1 to 1, high where the classes lie apart) says in a number what the picture shows.
+    The silhouette is from -1 to 1, and high where the classes are well separated.
     """
     points: Floats = vectors.detach().flatten(0, -2).cpu().numpy()
     labels = aspects.reshape(-1)
     manifold, metrics = require("sklearn.manifold", "plots"), require("sklearn.metrics", "plots")
-    plane = manifold.TSNE(init="pca", perplexity=30, random_state=seed).fit_transform(points)
+    projected = manifold.TSNE(init="pca", perplexity=30, random_state=seed).fit_transform(points)
     return {
         "aspect": [corpus.aspects[label] for label in labels],
-        "x": [round(float(value), 2) for value in plane[:, 0]],
-        "y": [round(float(value), 2) for value in plane[:, 1]],
+        "x": [round(float(value), 2) for value in projected[:, 0]],
+        "y": [round(float(value), 2) for value in projected[:, 1]],
         "silhouette": [round(float(value), 3) for value in metrics.silhouette_samples(points, labels)],
     }

@@ -1,4 +1,4 @@
-"""What a figure shows, from result files: rows of a CSV from which alone it is drawn."""
+"""The data of each figure, from result files: a CSV that is all the plot needs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from awatt.reproduce.tables import mean_of
 
 Row = dict[str, Any]
 
-#: as they are called in pictures
+#: names in the figures
 _METHODS = {"proto-hatt": "Proto-HATT", "proto-awatt": "Proto-AWATT"}
 
 
 def figure_csv(name: str, results: Path) -> str | None:
-    """The figure's data over all seeds that have every run of it; nothing if there is no such seed."""
+    """The figure's data over all seeds for which every run is complete; None if there is no such seed."""
     runs_of = FIGURES[name].runs
     seeds = [seed for seed in SEEDS if not missing(results, runs_of(Choice((seed,))))]
     if not seeds:
@@ -38,12 +38,12 @@ def figure_csv(name: str, results: Path) -> str | None:
 
 def _load(results: Path, run: Run) -> Row:
     found = load_result(results, run)
-    assert found is not None  # only seeds without a missing run are asked for
+    assert found is not None  # only seeds without missing runs are loaded
     return found
 
 
 def _threshold_rows(groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
-    """The curves, then what needs no threshold to be set."""
+    """The curves over static thresholds, then the methods that set the threshold themselves."""
     labels = {
         ("proto-awatt", "w/o DT"): "Proto-AWATT without DT",
         ("proto-hatt", "full"): "Proto-HATT",
@@ -55,16 +55,16 @@ def _threshold_rows(groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
         seeds = " ".join(str(result["run"]["seed"]) for result in found)
         curves = [result["figures"]["figure-threshold"] for result in found if "figures" in result]
         if curves:
-            for place, threshold in enumerate(curves[0]["threshold"]):
-                f1 = fmean(curve["macro_f1"][place] for curve in curves)
+            for index, threshold in enumerate(curves[0]["threshold"]):
+                f1 = fmean(curve["macro_f1"][index] for curve in curves)
                 yield {"series": label, "threshold": threshold, "macro_f1": f"{100 * f1:.2f}", "seeds": seeds}
         else:
             f1 = fmean(result["test"]["macro_f1"] for result in found)
             yield {"series": label, "threshold": "", "macro_f1": f"{100 * f1:.2f}", "seeds": seeds}
 
 
-def _plane_rows(name: str, groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
-    """The points of each method's own plane."""
+def _tsne_rows(name: str, groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
+    """The t-SNE points of each method."""
     for (method, _), found in groups.items():
         columns = found[0]["figures"][name]
         for values in zip(*columns.values(), strict=True):
@@ -72,7 +72,7 @@ def _plane_rows(name: str, groups: dict[tuple[str, str], list[Row]]) -> Iterable
 
 
 def _repeats_rows(groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
-    """AUC and macro-F1 of each e_M, with 95 % intervals."""
+    """AUC and macro-F1 for each e_M, with 95 % confidence intervals."""
     for repeats in sorted(REPEATS):
         found = groups["proto-awatt", "full" if repeats == REPEATS[0] else f"e_M {repeats}"]
         row: Row = {"e_M": repeats}
@@ -87,7 +87,7 @@ def _repeats_rows(groups: dict[tuple[str, str], list[Row]]) -> Iterable[Row]:
 
 _ROWS = {
     "figure-threshold": _threshold_rows,
-    "figure-prototypes": lambda groups: _plane_rows("figure-prototypes", groups),
-    "figure-queries": lambda groups: _plane_rows("figure-queries", groups),
+    "figure-prototypes": lambda groups: _tsne_rows("figure-prototypes", groups),
+    "figure-queries": lambda groups: _tsne_rows("figure-queries", groups),
     "figure-repeats": _repeats_rows,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measured:
-    """A mean with the half-width of its 95 % interval, and marks of significance."""
+    """A mean with the half-width of its 95 % confidence interval, and significance marks."""
 
     mean: float
     half_width: float | None
@@ -24,7 +24,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns whose name begins with ``quoted`` hold the paper's numbers, and are set in italics."""
+    """A table. Columns whose name begins with ``quoted`` hold the paper's numbers and are set in italics."""
 
     title: str
     header: tuple[str, ...]
@@ -32,12 +32,12 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def is_quoted(self, column: int) -> bool:
-        """Whether the column's numbers are the paper's."""
+        """Whether the column holds the paper's numbers."""
         return self.header[column].startswith("quoted")
 
 
 def markdown_lines(table: Table) -> str:
-    """The table alone, as Markdown."""
+    """The table as Markdown, without title and notes."""
     lines = ["| " + " | ".join(table.header) + " |", "|" + "---|" * len(table.header)]
     for row in table.rows:
         cells = [f"*{cell}*" if cell and table.is_quoted(column) else str(cell) for column, cell in enumerate(row)]
@@ -52,24 +52,24 @@ def markdown(table: Table) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """For programs: a measured column becomes three, with its half-width and its marks."""
+    """For programs: a measured column becomes three columns: mean, half-width and marks."""
     measured = [
         any(isinstance(row[column], Measured) for row in table.rows) for column in range(len(table.header))
-    ]  # empty cells of such a column are three, too
+    ]  # an empty cell of such a column becomes three, too
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     header: list[str] = []
-    for name, several in zip(table.header, measured, strict=True):
-        header += [name, f"{name} ±", f"{name} marks"] if several else [name]
+    for name, is_measured in zip(table.header, measured, strict=True):
+        header += [name, f"{name} ±", f"{name} marks"] if is_measured else [name]
     writer.writerow(header)
     for row in table.rows:
         cells: list[str] = []
-        for cell, several in zip(row, measured, strict=True):
+        for cell, is_measured in zip(row, measured, strict=True):
             if isinstance(cell, Measured):
                 width = "" if cell.half_width is None else f"{cell.half_width:.{cell.digits}f}"
                 cells += [f"{cell.mean:.{cell.digits}f}", width, cell.marks]
             else:
-                cells += [cell, "", ""] if several else [cell]
+                cells += [cell, "", ""] if is_measured else [cell]
         writer.writerow(cells)
     return text.getvalue()
 
@@ -86,7 +86,7 @@ _LATEX = {
 
 
 def latex(table: Table) -> str:
-    """A ``table`` environment; needs the package booktabs."""
+    """A LaTeX ``table`` environment; needs the package booktabs."""
     lines = [r"\begin{table*}", r"\small", r"\begin{tabular}{" + "l" * len(table.header) + "}", r"\toprule"]
     lines += [_latex_row(table.header), r"\midrule"]
     for row in table.rows:

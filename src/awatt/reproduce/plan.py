@@ -1,4 +1,4 @@
-"""How long runs will take, from the seconds of those that are done."""
+"""Estimate how long runs will take, from the times of finished runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from awatt.data.sampler import EpisodeShape
 from awatt.reproduce.results import read_result
 from awatt.reproduce.suites import Run
 
-#: where no run of the method and encoder is done: a rough guess for one core
-DEFAULT_SECONDS = 3.0  # for each sentence of an episode; 5-way 5-shot has 50
+#: rough guess for one core, used as long as no run with this method and encoder is finished
+DEFAULT_SECONDS = 3.0  # per sentence of an episode; 5-way 5-shot has 50
 
 
 class Plan(NamedTuple):
-    """Runs with their estimated seconds, and how many of these are a guess."""
+    """Runs with their estimated seconds, and the number of runs whose time is only a guess."""
 
     seconds: dict[Run, float]
     guessed: int
@@ -26,12 +26,12 @@ class Plan(NamedTuple):
             return "estimated from earlier runs"
         return (
             f"{len(self.seconds) - self.guessed} estimated from earlier runs, {self.guessed} guessed at "
-            f"{DEFAULT_SECONDS:.0f} s for each sentence of an episode"
+            f"{DEFAULT_SECONDS:.0f} s per sentence of an episode"
         )
 
 
 def make_plan(runs: Iterable[Run], results: Path) -> Plan:
-    """The median of like runs: same method, encoder and setting, else the same method and encoder, scaled."""
+    """Median time of finished runs with the same method, encoder and setting; else of any setting, scaled."""
     rates: dict[tuple[object, ...], list[float]] = {}
     for path in results.glob("*/*x*/*-seed*.json"):
         result = read_result(path)
@@ -43,9 +43,9 @@ def make_plan(runs: Iterable[Run], results: Path) -> Plan:
     guessed = 0
     for run in runs:
         sentences = run.n_way * (run.n_shot + EpisodeShape.n_query)
-        like = rates.get((run.method, run.encoder, sentences)) or rates.get((run.method, run.encoder))
-        guessed += not like
-        seconds[run] = sentences * (median(like) if like else DEFAULT_SECONDS)
+        similar = rates.get((run.method, run.encoder, sentences)) or rates.get((run.method, run.encoder))
+        guessed += not similar
+        seconds[run] = sentences * (median(similar) if similar else DEFAULT_SECONDS)
     return Plan(seconds, guessed)
 
 

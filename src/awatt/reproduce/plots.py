@@ -1,4 +1,4 @@
-"""Figures as PNG and SVG, each drawn from its CSV alone. Colours by Okabe and Ito, told apart without colour, too."""
+"""Figures as PNG and SVG, each drawn from its CSV alone. Okabe-Ito colours, plus markers for readers without colour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLE = {
     "grid.color": "#DDDDDD",
     "axes.axisbelow": True,
     "legend.frameon": False,
-    "svg.hashsalt": "awatt",  # the same ids each time
+    "svg.hashsalt": "awatt",  # reproducible ids
 }
 
 Row = dict[str, str]
@@ -35,7 +35,7 @@ def draw(name: str, text: str) -> dict[str, bytes]:
     images = {}
     with matplotlib.rc_context(_STYLE):
         figure = figure_type(layout="constrained")
-        _DRAWN[name](figure, rows)
+        _PLOTS[name](figure, rows)
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             image = io.BytesIO()
             figure.savefig(image, format=kind, dpi=150, metadata=metadata)
@@ -64,7 +64,7 @@ def _threshold(figure: Any, rows: list[Row]) -> None:
     figure.legend(loc="outside lower center", ncols=2)
 
 
-def _plane(figure: Any, rows: list[Row]) -> None:
+def _tsne(figure: Any, rows: list[Row]) -> None:
     figure.set_size_inches(9, 4.9)
     methods = list(dict.fromkeys(row["method"] for row in rows))
     aspects = sorted({row["aspect"] for row in rows})
@@ -86,12 +86,12 @@ def _plane(figure: Any, rows: list[Row]) -> None:
 
 def _repeats(figure: Any, rows: list[Row]) -> None:
     figure.set_size_inches(9, 3.8)
-    places = range(len(rows))
+    positions = range(len(rows))
     measures = (("auc", "AUC", BLUE, "o-"), ("macro_f1", "macro-F1 (%)", VERMILION, "s-"))
     for axes, (measure, label, colour, style) in zip(figure.subplots(1, 2), measures, strict=True):
         values, widths = ([float(row[column]) for row in rows] for column in (measure, f"{measure} ±"))
-        axes.errorbar(places, values, widths, fmt=style, color=colour, capsize=4)
-        axes.set_xticks(places, [row["e_M"] for row in rows])
+        axes.errorbar(positions, values, widths, fmt=style, color=colour, capsize=4)
+        axes.set_xticks(positions, [row["e_M"] for row in rows])
         axes.set(xlabel="repetitions $e_M$ of the common aspect vector", ylabel=label)
     figure.suptitle(
         f"Proto-AWATT, FewAsp, 5-way 5-shot, {_seeds(rows)}; bars: 95 % interval over {rows[0]['± over']}", fontsize=10
@@ -103,9 +103,9 @@ def _seeds(rows: list[Row]) -> str:
     return f"mean of seeds {', '.join(seeds.split())}" if " " in seeds else f"seed {seeds}"
 
 
-_DRAWN: dict[str, Callable[[Any, list[Row]], None]] = {
+_PLOTS: dict[str, Callable[[Any, list[Row]], None]] = {
     "figure-threshold": _threshold,
-    "figure-prototypes": _plane,
-    "figure-queries": _plane,
+    "figure-prototypes": _tsne,
+    "figure-queries": _tsne,
     "figure-repeats": _repeats,
 }

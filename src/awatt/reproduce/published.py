@@ -1,4 +1,4 @@
-"""The numbers that the paper reports, quoted: AUC and macro-F1 in percent (Hu et al. 2021, acl-long.495)."""
+"""Numbers quoted from the paper: AUC, and macro-F1 in percent (Hu et al. 2021, acl-long.495)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Quoted = tuple[float, float]
 
 
 def _row(*values: float) -> dict[tuple[int, int], Quoted]:
-    """AUC, F1 of the four settings in the paper's order."""
+    """From AUC and F1 of the four settings, in the paper's order."""
     return dict(zip(SETTINGS, zip(values[::2], values[1::2], strict=True), strict=True))
 
 
@@ -43,7 +43,7 @@ MAIN: dict[str, dict[str, dict[tuple[int, int], Quoted]]] = {
     },
 }
 
-#: variant -> dataset -> (AUC, F1) at 10-way 5-shot: Table 5 and the appendix's
+#: variant -> dataset -> (AUC, F1) at 10-way 5-shot: Table 5 and the appendix
 ABLATIONS: dict[str, dict[str, Quoted]] = {
     variant: dict(zip(("FewAsp(single)", "FewAsp(multi)", "FewAsp"), numbers, strict=True))
     for variant, numbers in {
@@ -68,13 +68,13 @@ ENCODERS: dict[str, dict[str, Quoted]] = {
     }.items()
 }
 
-#: dataset -> classes, instances a class, instances: Table 1
+#: dataset -> classes, instances per class, instances: Table 1
 STATISTICS: dict[str, tuple[int, int, int]] = {
     "FewAsp(single)": (100, 200, 20_000),
     "FewAsp(multi)": (100, 400, 40_000),
     "FewAsp": (100, 630, 63_000),
 }
 
-#: two footnotes, of 10,000 5-way 5-shot episodes of FewAsp: queries with more than one label, and classes whose
-#: examples share more than one aspect (at most)
+#: two footnotes on 10,000 5-way 5-shot episodes of FewAsp: share of queries with more than one label, and upper bound
+#: of the share of classes whose examples have more than one aspect in common
 MULTI_LABEL_QUERIES, SECOND_COMMON_ASPECT = 0.045, 0.00086

@@ -1,4 +1,4 @@
-"""One HTML file with every table and figure that has results. It needs nothing else, not even a connection."""
+"""One self-contained HTML file with every table and figure that has results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ $sections
 
 
 def write_report(results: Path) -> Path:
-    """Write all tables and figures, then the page that holds them."""
+    """Write all tables and figures, then an HTML page with all of them. Returns its path."""
     written = set(publish(results))
     links, sections = [], []
     for name, item in ITEMS.items():
@@ -71,14 +71,16 @@ def write_report(results: Path) -> Path:
     return target
 
 
-def _table(shown: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in shown.header)
+def _table(content: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in content.header)
     rows = []
-    for row in shown.rows:
+    for row in content.rows:
         texts = [escape(str(cell)) for cell in row]
-        cells = [f"<em>{text}</em>" if text and shown.is_quoted(column) else text for column, text in enumerate(texts)]
+        cells = [
+            f"<em>{text}</em>" if text and content.is_quoted(column) else text for column, text in enumerate(texts)
+        ]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    notes = "\n".join(f'<p class="note">{escape(note)}</p>' for note in shown.notes)
+    notes = "\n".join(f'<p class="note">{escape(note)}</p>' for note in content.notes)
     body = "\n".join(rows)
     return (
         f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>\n{notes}'
@@ -86,6 +88,6 @@ def _table(shown: Table) -> str:
 
 
 def _image(path: Path, title: str) -> str:
-    """As an image of its own: the ids within one SVG must not meet those of another."""
+    """As a data URL, so that the ids of one SVG cannot clash with those of another."""
     content = base64.b64encode(path.read_bytes()).decode("ascii")
     return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{content}">'

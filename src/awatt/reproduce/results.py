@@ -1,4 +1,4 @@
-"""The folder of results: one JSON a run, read without torch."""
+"""The results folder: one JSON file per run, read without torch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from awatt.reproduce.suites import Run, figures_of
 
 
 def result_path(results: Path, run: Run) -> Path:
-    """The JSON of a run."""
+    """Path of a run's JSON file."""
     return results / f"{run.name}.json"
 
 
 def load_result(results: Path, run: Run) -> dict[str, Any] | None:
-    """A run's result, or nothing if there is none yet."""
+    """A run's result; None if there is none yet."""
     path = result_path(results, run)
     return read_result(path) if path.exists() else None
 
 
 def missing(results: Path, runs: Iterable[Run]) -> list[Run]:
-    """Those without a result, or without what a figure needs of them, each once, in order."""
+    """Runs without a result, or whose result lacks data for a figure; each once, in order."""
     found = {run: load_result(results, run) for run in runs}
     return [
         run
@@ -33,17 +33,17 @@ def missing(results: Path, runs: Iterable[Run]) -> list[Run]:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """The content of a result's file."""
+    """The content of a result file."""
     try:
         content = json.loads(path.read_text("utf-8"))
         content["test"]["macro_f1"], content["run"]["seed"]
     except (ValueError, KeyError, TypeError):
-        raise DataError("is not a result of 'awatt reproduce'. Delete it, and run its item again.", path) from None
+        raise DataError("is not a result of 'awatt reproduce'. Delete it and run its item again.", path) from None
     return dict(content)
 
 
 def result_files(results: Path) -> list[Path]:
-    """All results below the folder: DATASET/SETTING/NAME-seedN.json."""
+    """All result files in the folder: DATASET/SETTING/NAME-seedN.json."""
     found = sorted(results.glob("*/*x*/*-seed*.json"))
     if not found:
         raise AwattError(

@@ -1,4 +1,4 @@
-"""Running what a table needs: what is done is skipped, what was killed is resumed, one small JSON a run."""
+"""Run what a table needs: skip finished runs, resume interrupted ones, and write one small JSON file per run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from awatt.research.evaluation import measure
 
 
 def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Train, test and write the result; the bundled model is only tested."""
+    """Train, test and write the result. The bundled model is only tested."""
     start = time.perf_counter()
     result = _test_bundled(run, data) if run.method == BUNDLED else _train_and_test(run, data, work, overrides)
     result["seconds"] = round(time.perf_counter() - start, 1)
@@ -40,7 +40,7 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
 
 
 def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
-    """The work folder, with the model, stays if the run is stopped, and the run goes on from there."""
+    """An interrupted run keeps its work folder, with the model, and continues from there the next time."""
     require("torch", "train").set_num_threads(1)
     from awatt.reproduce.figure_data import MEASURES
     from awatt.research.scoring import measure_system, score_episodes
@@ -80,14 +80,14 @@ def _test_bundled(run: Run, data: Path) -> dict[str, Any]:
 
 
 def write_result(results: Path, run: Run, result: dict[str, Any]) -> None:
-    """One small JSON a run."""
+    """Write a run's result to its JSON file."""
     target = result_path(results, run)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_text(target, json.dumps(result, indent=1) + "\n")
 
 
 def check_extras(runs: Iterable[Run]) -> None:
-    """What the runs need besides torch, asked for before hours of training, not after."""
+    """Check optional packages that the runs need besides torch: before hours of training, not after."""
     if any(figures_of(run) for run in runs):
         require("sklearn", "plots")
 
@@ -101,10 +101,10 @@ def run_all(
     overrides: tuple[str, ...],
     on_done: Callable[[Run, dict[str, Any]], None],
 ) -> None:
-    """Every run that has no result yet, ``jobs`` at a time, each on one core.
+    """Do every run that has no result yet, ``jobs`` at a time, each on one core.
 
-    An interrupt ends all of them at once, and what was under way goes on the next time. With several jobs, a run that
-    fails does not stop the others.
+    An interrupt ends all of them at once; unfinished runs continue the next time. With several jobs, a failed run does
+    not stop the others.
     """
     todo = missing(results, runs)
     check_extras(todo)
@@ -113,38 +113,38 @@ def run_all(
             on_done(run, run_one(run, data, results, work, overrides))
         return
     context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    with ours, theirs, ProcessPoolExecutor(jobs, context, _end_with, (theirs,)) as pool:
+    parent_end, worker_end = context.Pipe()
+    with parent_end, worker_end, ProcessPoolExecutor(jobs, context, _exit_with_parent, (worker_end,)) as pool:
         try:
-            with _interrupts_held():
+            with _interrupts_blocked():
                 futures = {pool.submit(run_one, run, data, results, work, overrides): run for run in todo}
             for future in as_completed(futures):
                 if future.exception() is None:
                     on_done(futures[future], future.result())
         except BaseException:
-            ours.close()
+            parent_end.close()
             pool.shutdown(cancel_futures=True)
             raise
         for future in futures:
-            future.result()  # raises what a run has raised
+            future.result()  # raises the error of a failed run
 
 
-def _end_with(parent: Connection) -> None:
-    """A worker ends as soon as the other side is closed, by a grid that stops or by its death.
+def _exit_with_parent(connection: Connection) -> None:
+    """End this worker as soon as its parent closes the connection or dies.
 
-    Left behind, it would write to the same folders as the next grid.
+    A worker left behind would write to the same folders as the next start.
     """
 
     def wait() -> None:
-        parent.poll(None)
+        connection.poll(None)
         os._exit(1)
 
     Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block. A process that is started within never hears it: we are who ends it."""
+def _interrupts_blocked() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block. Processes started within ignore it; the parent ends them."""
     if sys.platform == "win32":
         yield
         return

@@ -1,4 +1,4 @@
-"""Table 1 and two footnotes: what the datasets hold, kept as one JSON so that the table needs no data."""
+"""Table 1 and two footnotes: statistics of the datasets, kept in a JSON file so that the table needs no data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _HEADER = (
     "dataset",
     "classes",
     "quoted classes",
-    "instances a class",
-    "quoted a class",
+    "instances per class",
+    "quoted per class",
     "instances",
     "quoted instances",
     "train / val / test",
@@ -28,19 +28,19 @@ _HEADER = (
 
 
 def statistics_path(results: Path) -> Path:
-    """Where the counts are kept."""
+    """Path of the statistics."""
     return results / "table-statistics.json"
 
 
 def measure_statistics(data: Path, results: Path) -> None:
-    """Count what the three datasets hold, and write it down."""
+    """Compute the statistics of the three datasets and save them."""
     found = {name: dataset_stats(data / name, EPISODES, EpisodeShape(), seed=5) for name in STATISTICS}
     results.mkdir(parents=True, exist_ok=True)
     write_text(statistics_path(results), json.dumps(found, indent=1) + "\n")
 
 
 def statistics_table(title: str, results: Path) -> Table:
-    """A row for each dataset, if it has been counted."""
+    """Table 1, one row per dataset; empty if the statistics are not computed yet."""
     path = statistics_path(results)
     if not path.exists():
         return Table(title, _HEADER, ())
@@ -73,7 +73,7 @@ def statistics_table(title: str, results: Path) -> Table:
         )
     notes = (
         "Columns named 'quoted' are the paper's numbers (Hu et al. 2021).",
-        f"The last two columns: train / val / test, {EPISODES:,} sampled 5-way 5-shot episodes each. The paper's "
+        f"The last two columns: train / val / test, from {EPISODES:,} sampled 5-way 5-shot episodes each. The paper's "
         f"footnotes say {100 * MULTI_LABEL_QUERIES:.1f} % and less than {100 * SECOND_COMMON_ASPECT:.3f} % for FewAsp.",
     )
     return Table(title, _HEADER, tuple(rows), notes)

@@ -1,4 +1,4 @@
-"""What each of the paper's tables and figures needs: runs, each with a name under which its result is kept."""
+"""The runs that each of the paper's tables and figures needs. A run's name is the path of its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 SEEDS = (5, 10, 15, 20, 25)
 TEST_EPISODES = 600
 
-#: the paper's ablations of Proto-AWATT: the threshold, and what --set changes
+#: the paper's ablations of Proto-AWATT: the threshold and the settings
 VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "full": ("policy", ()),
     "w/o SA": ("policy", ("model.support_attention=false",)),
@@ -27,15 +27,15 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "w/o DT w/ MS": ("mean-std", ()),
 }
 
-#: variants of our own, below the paper's seven methods
+#: our own variants, shown below the paper's seven methods
 OURS = ("relation-softmax", "graph-shared")
-#: and rows of our own: Proto-AWATT on the bundled model's token vectors, and the bundled model
+#: two more rows of our own: Proto-AWATT on the bundled model's token vectors, and the bundled model
 STATIC, BUNDLED = "proto-awatt-static", "bundled"
 
-#: how often the common aspect vector is repeated, in the paper's figure; the first is the default
+#: values of e_M, the repetitions of the common aspect vector, in the paper's figure; the first is the default
 REPEATS = (10, 1, 5, 25, 50)
 
-#: the encoders that load without a model hub; a transformer is fine-tuned at its usual rate, on fewer episodes
+#: encoders that load without a model hub; a transformer is fine-tuned on fewer episodes, at a lower learning rate
 ENCODERS: dict[str, tuple[str, ...]] = {
     "glove-cnn": (),
     "glove-lstm": (),
@@ -50,8 +50,8 @@ ENCODERS: dict[str, tuple[str, ...]] = {
 }
 
 
-#: the paper's transformers, for whoever has their weights: used directly as in the paper, and rescaled as ours are.
-#: As with ours, the last three layers are trained.
+#: the paper's transformers, if their weights are given: used directly as in the paper, and rescaled like ours. As in
+#: ours, the last three layers are trained.
 TRANSFORMERS = ("bert", "distilbert")
 _TRANSFORMER_SETTINGS = (*ENCODERS["transformer"][:-1], "encoder.frozen_layers=-3")
 _FORMS: dict[str, tuple[str, ...]] = {"-direct": ("encoder.rescale=false",), "": ()}
@@ -59,7 +59,7 @@ _FORMS: dict[str, tuple[str, ...]] = {"-direct": ("encoder.rescale=false",), "":
 
 @dataclass(frozen=True)
 class Run:
-    """One training and its test."""
+    """One training and its evaluation on the test split."""
 
     dataset: str
     n_way: int
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Where the result is kept, below the folder of results."""
+        """Path of the result within the results folder, without suffix."""
         parts = [self.method]
         if self.encoder != "glove-cnn":
             parts.append(self.encoder)
@@ -89,7 +89,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which part of an item is asked for; empty means all of it."""
+    """The requested part of an item; an empty field means all."""
 
     seeds: tuple[int, ...] = SEEDS
     methods: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Choice:
         datasets: str = "",
         encoders: Sequence[str] = (),
     ) -> Choice:
-        """From what a person types: numbers and settings between commas or blanks, names between commas.
+        """From the command line: numbers and settings separated by commas or blanks, names separated by commas.
 
         ``encoders`` are ``bert=FOLDER`` or ``distilbert=FOLDER``.
         """
@@ -144,7 +144,7 @@ def _setting(text: str) -> tuple[int, int]:
 
 
 def main_table(dataset: str, choice: Choice) -> list[Run]:
-    """Tables 2 to 4: seven methods in four settings, Proto-AWATT with its dynamic threshold; then rows of our own."""
+    """Tables 2 to 4: seven methods in four settings, Proto-AWATT with its dynamic threshold; then our own rows."""
     _chosen("datasets", choice.datasets, (dataset,))
     methods = _chosen("methods", choice.methods, (*MAIN[dataset], *OURS, STATIC, BUNDLED))
     settings = _chosen("settings", choice.settings, SETTINGS)
@@ -160,19 +160,19 @@ def _main_run(dataset: str, n_way: int, n_shot: int, method: str, seed: int) -> 
     if method == STATIC:
         return Run(dataset, n_way, n_shot, "proto-awatt", seed, encoder="static", threshold="policy")
     threshold = "policy" if method == "proto-awatt" else "static"
-    settings = _as_in_its_paper(method, n_shot)
+    settings = _settings_of_its_paper(method, n_shot)
     return Run(dataset, n_way, n_shot, method, seed, threshold=threshold, settings=settings)
 
 
-def _as_in_its_paper(method: str, n_shot: int) -> tuple[str, ...]:
-    """What is not a method's default: Proto-HATT's kernel spans all examples, Relation has its own loss."""
+def _settings_of_its_paper(method: str, n_shot: int) -> tuple[str, ...]:
+    """Settings other than the defaults: Proto-HATT's kernel spans all examples, Relation uses its own loss."""
     if method == "proto-hatt" and n_shot != 5:  # the default
         return (f"model.kernel={n_shot}",)
     return ("training.loss=own",) if method == "relation" else ()
 
 
 def ablation_table(datasets: tuple[str, ...], choice: Choice) -> list[Run]:
-    """Table 5 and the appendix's: Proto-AWATT at 10-way 5-shot without one of its parts."""
+    """Table 5 and its extension in the appendix: Proto-AWATT at 10-way 5-shot without one of its parts."""
     variants = _chosen("methods", choice.methods, tuple(ABLATIONS))
     return [
         Run(dataset, 10, 5, "proto-awatt", seed, threshold=VARIANTS[name][0], settings=VARIANTS[name][1], variant=name)
@@ -185,8 +185,8 @@ def ablation_table(datasets: tuple[str, ...], choice: Choice) -> list[Run]:
 def encoder_table(choice: Choice) -> list[Run]:
     """Table 6: Proto-HATT and Proto-AWATT with each encoder, on FewAsp at 10-way 5-shot.
 
-    With the transformer Proto-AWATT keeps the static threshold: a second stage would double hours, and its rate is
-    made for small networks.
+    With a transformer, Proto-AWATT keeps the static threshold: a second stage would double hours of training, and its
+    learning rate suits small networks only.
     """
     _chosen("datasets", choice.datasets, ("FewAsp",))
     settings = dict(ENCODERS)
@@ -219,7 +219,7 @@ def overview(choice: Choice) -> list[Run]:
 
 
 def _with_threshold(run: Run, dynamic: bool) -> Run:
-    """Proto-AWATT with its dynamic threshold or without."""
+    """Proto-AWATT with or without its dynamic threshold; other methods unchanged."""
     if run.method != "proto-awatt":
         return run
     return replace(run, threshold="policy") if dynamic else replace(run, variant="w/o DT")
@@ -235,21 +235,21 @@ def threshold_curves(choice: Choice) -> list[Run]:
 
 
 def threshold_figure(choice: Choice) -> list[Run]:
-    """The curves, and what the dynamic threshold and kernel regression reach in Table 5."""
+    """The curves, and the results of the dynamic threshold and kernel regression in Table 5."""
     _check_whole(choice)
     dynamic = replace(choice, methods=("full", "w/o DT w/ KR"))
     return threshold_curves(choice) + ablation_table(("FewAsp",), dynamic)
 
 
 def representations(choice: Choice) -> list[Run]:
-    """The runs whose prototypes and queries are drawn: FewAsp(multi), 5-way 5-shot, one model each."""
+    """The runs whose prototypes and queries are plotted: FewAsp(multi), 5-way 5-shot, one model per method."""
     _check_whole(choice)
     wanted = Choice(SEEDS[:1], ("proto-hatt", "proto-awatt"), ((5, 5),))
     return main_table("FewAsp(multi)", wanted)
 
 
 def repeats_figure(choice: Choice) -> list[Run]:
-    """Proto-AWATT on FewAsp at 5-way 5-shot with different e_M; the default is the run of Table 4."""
+    """Proto-AWATT on FewAsp at 5-way 5-shot with different e_M; the default e_M is the run of Table 4."""
     _check_whole(choice)
     default = main_table("FewAsp", replace(choice, methods=("proto-awatt",), settings=((5, 5),)))
     return default + [
@@ -260,27 +260,29 @@ def repeats_figure(choice: Choice) -> list[Run]:
 
 
 def _check_whole(choice: Choice) -> None:
-    """A figure is shown as a whole; only its seeds can be chosen."""
+    """Raise an error if the choice has more than seeds: only these can be chosen for a figure."""
     for what in ("methods", "settings", "datasets"):
         if getattr(choice, what):
-            raise AwattError(f"--{what} is for tables; a figure is made as a whole. Leave it out.")
+            raise AwattError(f"--{what} is for tables; a figure always shows all {what}. Leave it out.")
 
 
 def _chosen(what: str, asked: tuple[T, ...], known: tuple[T, ...]) -> tuple[T, ...]:
     unknown = [item for item in asked if item not in known]
     if unknown:
-        raise AwattError(f"--{what} has '{_written(unknown[0])}', this item has: {', '.join(map(_written, known))}.")
+        raise AwattError(
+            f"--{what}: this item has no '{_as_typed(unknown[0])}'. Choose from: {', '.join(map(_as_typed, known))}."
+        )
     return asked or known
 
 
-def _written(item: object) -> str:
-    """As it is given: a setting is 5x5."""
+def _as_typed(item: object) -> str:
+    """As on the command line: a setting is 5x5."""
     return "x".join(map(str, item)) if isinstance(item, tuple) else str(item)
 
 
 @dataclass(frozen=True)
 class Item:
-    """Something that the paper reports."""
+    """A table or figure that can be reproduced."""
 
     title: str
     runs: Callable[[Choice], list[Run]]
@@ -310,7 +312,7 @@ FIGURES: dict[str, Item] = {
 
 ITEMS: dict[str, Item] = TABLES | FIGURES
 
-#: figures that need more of a trained model than its test result
+#: figures that need more than the test results of these runs
 _MEASURED = {
     "figure-threshold": threshold_curves,
     "figure-prototypes": representations,
@@ -319,5 +321,5 @@ _MEASURED = {
 
 
 def figures_of(run: Run) -> tuple[str, ...]:
-    """The figures for which something is measured with this run's model, as long as there is one."""
+    """Figures that need data from this run's model, measured right after training because the model is not kept."""
     return tuple(name for name, runs in _MEASURED.items() if run in runs(Choice((run.seed,))))

@@ -1,4 +1,4 @@
-"""Tables from result files: ours beside the published number."""
+"""Tables from result files: our numbers beside the published ones."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from awatt.reproduce.suites import BUNDLED, STATIC, TABLES, TRANSFORMERS, Choice
 HEADER = ("setting", "method", "AUC", "quoted AUC", "Δ AUC", "F1", "quoted F1", "Δ F1", "seeds", "± over")
 NOTES = (
     "Columns named 'quoted' are the paper's numbers (Hu et al. 2021). Δ is ours minus quoted.",
-    "± is half the width of the 95 % interval of the mean: over the seeds, or, where there is one seed, over its 600 "
-    "test episodes, which does not cover how much another training would differ.",
-    "† and ‡ mark what is above Prototypical Network and Proto-HATT with p < 0.05: two-sided paired t-test over the "
-    "means of the seeds that both have, at least two; without them there is no mark.",
+    "± is the half-width of the 95 % confidence interval of the mean: over the seeds or, with a single seed, over its "
+    "600 test episodes, which does not include the variation between training runs.",
+    "† and ‡ mark results significantly above Prototypical Network and Proto-HATT: p < 0.05 in a two-sided paired "
+    "t-test over the seeds that both have, at least two.",
 )
-#: below the tables that have rows of our own
+#: note of tables with our own rows
 OWN_ROWS = (
     "The bundled model is trained on the train splits of all three datasets, and its examples carry all their labels: "
-    "one that mentions two aspects of the episode counts for both. In the other rows it stands for one. Proto-AWATT "
-    "(potion-base-8M) has the bundled model's token vectors: the difference between these two rows is the method's.",
+    "one that mentions two aspects of the episode counts for both. In the other rows it counts for one. Proto-AWATT "
+    "(potion-base-8M) uses the bundled model's token vectors: these two rows compare the methods on the same vectors.",
 )
-#: of tables with the baselines
+#: note of tables with the baselines
 BASELINE_NOTE = (
-    "All methods share the encoder and are trained with Eq. 7's loss, but for relation: squared error of its sigmoid "
-    "scores against 0 and 1. matching is without full context embeddings. relation-softmax and graph-shared are "
-    "variants of our own, which the paper does not have."
+    "All methods share the encoder and are trained with the loss of Eq. 7, except relation: squared error of its "
+    "sigmoid scores against 0 and 1. matching does not use full context embeddings. relation-softmax and graph-shared "
+    "are our own variants, not in the paper."
 )
 
 BUNDLED_ROW = "bundled (all labels of the examples)"
-#: encoder -> how it is called in Table 6; those with the paper's names are the paper's
+#: encoder -> name in Table 6; encoders of the paper have the paper's names
 ENCODER_NAMES = {
     "glove-cnn": "GloVe + CNN",
     "glove-lstm": "GloVe + LSTM",
@@ -48,9 +48,9 @@ ENCODER_NAMES = {
     "distilbert-direct": "DistilBERT",
     "distilbert": "DistilBERT, rescaled",
 }
-#: rows of our own in the README
+#: our own rows in the README
 HEADLINE_NAMES = {STATIC: "proto-awatt on the bundled model's vectors", BUNDLED: "bundled model"}
-#: what is shown: key in a result, factor, digits
+#: measures shown: key in a result, factor, digits
 _MEASURES = (("auc", 1, 4), ("macro_f1", 100, 2))
 _BASELINES = {"†": "prototypical", "‡": "proto-hatt"}
 
@@ -58,12 +58,12 @@ Results = Sequence[dict[str, Any]]
 
 
 def table(name: str, results: Path, choice: Choice | None = None) -> Table:
-    """An item's table, with a row for all that has a result."""
+    """An item's table, with a row for everything that has a result."""
     item = TABLES[name]
     if name == "table-statistics":
         return statistics_table(item.title, results)
     choice = choice or Choice()
-    if name == "table-encoders" and not choice.encoders:  # where results are, no folder is needed
+    if name == "table-encoders" and not choice.encoders:  # existing results need no weights
         choice = replace(choice, encoders=tuple((encoder, "") for encoder in TRANSFORMERS))
     found = rows(item.runs(choice), results, every_encoder=name == "table-encoders")
     if found and name == "table-encoders":
@@ -77,7 +77,7 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
 
 
 def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> list[tuple[str | Measured, ...]]:
-    """A row for each (setting, method, variant) that has a result; ``every_encoder`` names GloVe + CNN, too."""
+    """One row per (setting, method, variant) with a result; ``every_encoder`` also names the default, GloVe + CNN."""
     groups: dict[Run, list[dict[str, Any]]] = {}
     for run in runs:
         result = load_result(results, run)
@@ -87,7 +87,7 @@ def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> lis
 
 
 def _name(run: Run, found: Results, every_encoder: bool) -> tuple[str, str]:
-    """Setting and method, with what is not the usual: the train split, the variant, the encoder."""
+    """Setting and method; train split, variant and encoder are named if they are not the default."""
     setting, source = f"{run.dataset} {run.n_way}-way {run.n_shot}-shot", train_source(found[0])
     if run.method == BUNDLED:
         return setting, BUNDLED_ROW
@@ -113,7 +113,7 @@ def _numbers(run: Run, found: Results, results: Path) -> tuple[str | Measured, .
 
 
 def mean_of(found: Results, measure: str, factor: float, digits: int) -> Measured:
-    """The mean over seeds and its interval; of one seed, the interval over its test episodes."""
+    """Mean and confidence interval over the seeds; with a single seed, the interval over its test episodes."""
     interval = mean_ci95([factor * result["test"][measure] for result in found])
     half_width = interval.half_width
     if len(found) == 1:
@@ -122,7 +122,7 @@ def mean_of(found: Results, measure: str, factor: float, digits: int) -> Measure
 
 
 def quote(run: Run) -> published.Quoted | None:
-    """The paper's AUC and F1 for a run, if it has them."""
+    """The paper's AUC and F1 for a run; None if it reports none."""
     if run.encoder != "glove-cnn":
         named = published.ENCODERS.get(ENCODER_NAMES[run.encoder].removesuffix(", rescaled"))
         return named[run.method] if named and (run.dataset, run.n_way, run.n_shot) == ("FewAsp", 10, 5) else None
@@ -132,7 +132,7 @@ def quote(run: Run) -> published.Quoted | None:
 
 
 def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
-    """The paper's daggers: where Proto-AWATT is above a baseline of the same setting and encoder, over common seeds."""
+    """The paper's daggers: Proto-AWATT is above a baseline with the same setting, encoder and seeds."""
     if run.method != "proto-awatt" or run.variant != "full":
         return ""
     marks = ""
@@ -151,7 +151,7 @@ def _marks(run: Run, found: Results, measure: str, results: Path) -> str:
 
 
 def _quoted_encoders(shown: set[str]) -> list[tuple[str | Measured, ...]]:
-    """The rows of Table 6 that are not shown yet: the paper's numbers alone."""
+    """The rows of Table 6 without a result of ours: only the paper's numbers."""
     return [
         ("FewAsp 10-way 5-shot", f"{method} ({encoder})", "", f"{auc:.4f}", "", "", f"{f1:.2f}", "", "", "quoted only")
         for encoder, methods in published.ENCODERS.items()
@@ -162,7 +162,7 @@ def _quoted_encoders(shown: set[str]) -> list[tuple[str | Measured, ...]]:
 
 
 def headline(results: Path) -> Table:
-    """For the README: macro-F1 on three datasets in four settings, the quoted number behind it where there is one."""
+    """For the README: macro-F1 on three datasets in four settings, followed by the quoted number if there is one."""
     settings = tuple(f"{n_way}-way {n_shot}-shot" for n_way, n_shot in published.SETTINGS)
     found: list[tuple[str, ...]] = []
     for item in ("table-single", "table-multi", "table-full"):

@@ -1,1 +1,1 @@
-"""Thresholds: which of the scored aspects a query is given. ``default`` needs no torch, the others do."""
+"""Thresholds decide from the scores which aspects a query has. Only ``default`` works without torch."""

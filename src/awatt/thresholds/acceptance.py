@@ -1,4 +1,4 @@
-"""Acceptance: how likely each aspect is mentioned, for any number of aspects, in any order; none is an answer, too."""
+"""Acceptance: the probability that an aspect is mentioned, for any number of aspects; it can also select none."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from awatt.errors import AwattError
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.calibration import best_setting
 
-_FAR = 3.0  # relative scores are cut here: where a class hardly differs from the others they say nothing
+_MAX_RELATIVE = 3.0  # relative scores are clipped: they explode where an aspect is hardly separated from the others
 
 
 @dataclass(frozen=True)
 class AcceptanceConfig:
-    """The network's size, and the episodes that it learns from: all combinations that the corpus can serve."""
+    """Size of the network, and the episodes it is trained on: all combinations for which the corpus has enough data."""
 
     hidden: int = 32
     n_ways: tuple[int, ...] = (1, 2, 3, 5, 10, 20)
     n_shots: tuple[int, ...] = (1, 2, 5, 10, 20)
     none_rates: tuple[float, ...] = (0.0, 0.3, 0.5)
-    #: of an episode: 20 aspects with 20 examples each take the time of ten others and teach nothing more
+    #: most examples per episode: 20 aspects with 20 examples each take ten times as long and improve nothing
     max_examples: int = 100
     #: calibration chooses from this many thresholds between 0 and 1
     steps: int = 100
@@ -39,42 +39,44 @@ class AcceptanceConfig:
                 raise AwattError(f"threshold.{name} is {getattr(self, name)}, needs at least {least}.")
         for name in ("n_ways", "n_shots"):
             if min(getattr(self, name), default=1) < 1:
-                raise AwattError(f"threshold.{name} is {getattr(self, name)}, needs whole numbers from 1 on.")
+                raise AwattError(f"threshold.{name} is {getattr(self, name)}, needs whole numbers of at least 1.")
         if not all(0 <= rate < 1 for rate in self.none_rates):
-            raise AwattError(f"threshold.none_rates is {self.none_rates}, needs shares from 0 to below 1.")
+            raise AwattError(
+                f"threshold.none_rates is {self.none_rates}, needs numbers from 0 up to, but not including, 1."
+            )
 
 
 class Features(NamedTuple):
-    """What an episode tells of a query and an aspect, each (episodes, n_query, n_way). What it cannot tell is 0."""
+    """Inputs of the network for each query and aspect, (episodes, n_query, n_way) each; 0 where undefined."""
 
-    relative: Tensor  # the score, where 0 is the mean of the examples without the aspect and 1 of those with it
-    beyond: Tensor  # how far the score is from that of the aspect's own examples: all that a single aspect has
-    separation: Tensor  # how far the two means are apart, which tells what ``relative`` is worth
-    gap: Tensor  # how far the score is from the best other aspect's
-    share: Tensor  # of the ranking
-    aspects: Tensor  # log of their number: the more there are, the rarer is each
-    examples: Tensor  # log of their number an aspect: few of them lie closer to their own summary than queries do
+    relative: Tensor  # the score on a scale where examples without the aspect have mean 0, those with it mean 1
+    from_own: Tensor  # score minus the mean of the aspect's own examples; the only difference a single aspect has
+    separation: Tensor  # distance between the two means: how reliable ``relative`` is
+    margin: Tensor  # score minus the best score of the other aspects
+    share: Tensor  # the aspect's probability in the ranking
+    aspects: Tensor  # log of the number of aspects: the more there are, the rarer is each
+    examples: Tensor  # log of the number per aspect: the fewer, the closer they are to the summary made from them
 
 
 def features_of(scored: Scored) -> Features:
-    """Differences of scores are squashed by sign(x) log(1 + |x|), since methods differ in their scale."""
+    """Score differences are compressed by sign(x) log(1 + |x|), because the scale of scores depends on the method."""
     if scored.support_scores is None:
-        raise ValueError("acceptance looks at the examples' own scores, which were left out")
-    scores, shown = scored.scores.detach(), scored.support_scores.detach()
+        raise ValueError("acceptance needs the scores of the examples (support_scores), found None")
+    scores, support_scores = scored.scores.detach(), scored.support_scores.detach()
     n_way = scores.shape[-1]
-    own, _ = _mean_where(shown, scored.support_targets)  # (episodes, 1, n_way)
-    other, known = _mean_where(shown, ~scored.support_targets)
+    own, _ = _mean_where(support_scores, scored.support_targets)  # (episodes, 1, n_way)
+    other, known = _mean_where(support_scores, ~scored.support_targets)
     separation = torch.where(known, own - other, 0)
-    relative = torch.where(separation > 0, (scores - other) / separation.clamp(min=1e-6), 0).clamp(-_FAR, _FAR)
+    relative = torch.where(separation > 0, (scores - other) / separation.clamp(min=1e-6), 0)
     constant = torch.ones_like(scores)
     return Features(
-        relative=relative,
-        beyond=_squash(scores - own),
-        separation=_squash(separation).expand_as(scores),
-        gap=_squash(scores - _best_other(scores)) if n_way > 1 else torch.zeros_like(scores),
+        relative=relative.clamp(-_MAX_RELATIVE, _MAX_RELATIVE),
+        from_own=_compress(scores - own),
+        separation=_compress(separation).expand_as(scores),
+        margin=_compress(scores - _best_other(scores)) if n_way > 1 else torch.zeros_like(scores),
         share=scored.probabilities.detach(),
         aspects=constant * math.log(n_way),
-        examples=constant * math.log(shown.shape[-2] / n_way),
+        examples=constant * math.log(support_scores.shape[-2] / n_way),
     )
 
 
@@ -85,18 +87,18 @@ def _mean_where(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _best_other(scores: Tensor) -> Tensor:
-    """The highest score of the other aspects: the best, and for the best one itself the second. Same shape."""
-    top, places = scores.topk(2, -1)
-    best = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places[..., :1], True)
-    return torch.where(best, top[..., 1:], top[..., :1])
+    """The highest score among the other aspects, same shape: the best one, or the second best for the best itself."""
+    top, index = scores.topk(2, -1)
+    is_best = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, index[..., :1], True)
+    return torch.where(is_best, top[..., 1:], top[..., :1])
 
 
-def _squash(values: Tensor) -> Tensor:
+def _compress(values: Tensor) -> Tensor:
     return values.sign() * values.abs().log1p()
 
 
 class Acceptance(Threshold):
-    """A small network that all pairs of query and aspect share. It learns while encoder and model stand still."""
+    """One small network for all pairs of query and aspect, trained while encoder and model are frozen."""
 
     config_type = AcceptanceConfig
     config: AcceptanceConfig
@@ -114,7 +116,7 @@ class Acceptance(Threshold):
         self.register_buffer("value", torch.tensor(0.5))
 
     def shapes(self, shape: EpisodeShape) -> tuple[EpisodeShape, ...]:
-        """The run's own, then every combination. A single aspect without none queries is always right: left out."""
+        """The run's own shape, then every combination but a single aspect without off-topic queries (always true)."""
         combined = [
             EpisodeShape(n_way, n_shot, shape.n_query, rate)
             for n_shot, rate, n_way in product(self.config.n_shots, self.config.none_rates, self.config.n_ways)
@@ -138,7 +140,7 @@ class Acceptance(Threshold):
         return float(self.value)
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
-        """The threshold with the best macro-F1 on validation, which tells how many sentences have no aspect."""
+        """Choose the threshold with the best macro-F1 on validation; it depends on how many queries are off-topic."""
         with torch.no_grad():
             evidence = [self.evidence(scored) for scored in validation]
         grid = torch.linspace(0, 1, self.config.steps + 1)[1:-1].tolist()
@@ -146,6 +148,6 @@ class Acceptance(Threshold):
         self.value.fill_(best)
 
     def loss(self, scored: Scored) -> Tensor:
-        """Binary cross entropy, mean over all pairs of query and aspect."""
+        """Binary cross-entropy, averaged over all pairs of query and aspect."""
         logits = self.logits(scored)
         return F.binary_cross_entropy_with_logits(logits, scored.targets.to(logits.dtype))

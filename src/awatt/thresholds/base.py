@@ -1,4 +1,4 @@
-"""What a threshold is: the scores of an episode's queries in, a set of aspects for each query out."""
+"""Base of all thresholds, which turn the scores of an episode's queries into a set of aspects per query."""
 
 from __future__ import annotations
 
@@ -14,33 +14,31 @@ from awatt.data.sampler import EpisodeShape
 
 @dataclass(frozen=True)
 class Scored:
-    """A batch of scored episodes: all that a threshold may look at."""
+    """A batch of scored episodes: everything a threshold may use."""
 
-    probabilities: Tensor  # (episodes, n_query, n_way) the ranking; see ``normalise``
-    scores: Tensor  # (episodes, n_query, n_way) what the ranking was made from
-    differences: Tensor | None  # (episodes, n_query, n_way, dim) squared, of models that measure a distance
+    probabilities: Tensor  # (episodes, n_query, n_way) the ranking, from ``normalise``
+    scores: Tensor  # (episodes, n_query, n_way) before normalisation
+    differences: Tensor | None  # (episodes, n_query, n_way, dim) squared; only for distance models
     support_targets: Tensor  # (episodes, n_way * n_shot, n_way) which of the aspects each example mentions
-    targets: Tensor  # (episodes, n_query, n_way) the truth, for training and calibration only
-    query: Tensor | None = (
-        None  # (episodes, n_query, dim) mean vector of each query's tokens, if the threshold sees sentences
-    )
-    support: Tensor | None = None  # (episodes, n_way * n_shot, dim) mean vector of each example's tokens
+    targets: Tensor  # (episodes, n_query, n_way) true labels, for training and calibration only
+    query: Tensor | None = None  # (episodes, n_query, dim) mean token vector, if the threshold sees "sentences"
+    support: Tensor | None = None  # (episodes, n_way * n_shot, dim) mean token vector
     support_scores: Tensor | None = (
         None  # (episodes, n_way * n_shot, n_way) the examples scored as if they were queries
     )
 
 
 class Threshold(nn.Module, ABC):
-    """Base of the family. A threshold is learned in a second stage, calibrated on validation, or fixed."""
+    """A threshold is trained in a second stage, calibrated on validation, or fixed."""
 
     config_type: ClassVar[type]
-    #: how its parameters are trained in a second stage: "joint" (encoder and model learn on) or "alone" (they are
-    #: frozen); "" if it has none
+    #: how its parameters are trained in a second stage: "joint" (together with encoder and model) or "alone" (these
+    #: are frozen); "" if it has no parameters
     stage: ClassVar[str] = ""
     #: whether it chooses its settings from scored validation episodes
     calibrated: ClassVar[bool] = False
-    #: what it looks at besides the scores, which takes time to compute: "sentences" (their mean vectors), "examples"
-    #: (their own scores)
+    #: inputs it needs besides the scores, computed only on request: "sentences" (their mean vectors), "examples" (their
+    #: own scores)
     sees: ClassVar[frozenset[str]] = frozenset()
     #: whether its evidence is the probability that an aspect is mentioned
     probabilistic: ClassVar[bool] = False
@@ -51,28 +49,28 @@ class Threshold(nn.Module, ABC):
 
     @abstractmethod
     def select(self, scored: Scored) -> Tensor:
-        """Which aspects each query is given. (episodes, n_query, n_way) bool"""
+        """Whether each aspect is selected for each query. (episodes, n_query, n_way) bool"""
 
     def evidence(self, scored: Scored) -> Tensor:
         """Score the decision is based on, comparable across queries. Same shape as ``select``."""
         return scored.probabilities
 
     def constant(self, n_way: int) -> float | None:
-        """The one score from which it selects with this many aspects; None if it decides for each query anew."""
+        """The fixed threshold for this number of aspects; None if there is no single one."""
         return None
 
     def objection(self, n_way: int) -> str | None:
-        """Why it cannot serve this number of aspects; None if it can."""
+        """Why it does not work with this number of aspects; None if it does."""
         return None
 
     def shapes(self, shape: EpisodeShape) -> tuple[EpisodeShape, ...]:
-        """The episodes that a trained threshold learns from, in turn, in a run of this shape."""
+        """Shapes of the episodes a trained threshold learns from, used in turn, in a run of this shape."""
         return (shape,)
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
-        """What a calibrated threshold does with scored validation episodes."""
+        """Choose the settings of a calibrated threshold from scored validation episodes."""
         raise NotImplementedError(f"{type(self).__name__} is not calibrated")
 
     def loss(self, scored: Scored) -> Tensor:
-        """What a trained threshold minimises."""
+        """The loss of a trained threshold."""
         raise NotImplementedError(f"{type(self).__name__} is not trained")

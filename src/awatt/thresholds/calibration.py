@@ -1,4 +1,4 @@
-"""Choosing a setting by its macro-F1 on validation."""
+"""Choose a setting by its macro-F1 on validation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Setting = TypeVar("Setting")
 def best_setting(
     settings: Sequence[Setting], select: Callable[[Setting], list[Tensor]], validation: Sequence[Scored]
 ) -> Setting:
-    """The setting whose selections have the best mean macro-F1; the first of equals."""
+    """The setting whose selections have the best mean macro-F1; the first one in a tie."""
     targets = np.concatenate([scored.targets.cpu().numpy() for scored in validation])
 
     def f1(setting: Setting) -> float:

@@ -1,4 +1,4 @@
-"""KR: how many aspects a query has, estimated from the examples near it (Hou et al. 2021, the paper's alternative)."""
+"""KR, an alternative in the paper: estimate a query's number of aspects from the examples near it (Hou et al. 2021)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from awatt.thresholds.default import default_threshold
 
 @dataclass(frozen=True)
 class KernelRegressionConfig:
-    """What calibration chooses from: bandwidths of the kernel, and how much weight the universal threshold has."""
+    """Candidates for calibration: bandwidths of the kernel, and weights of the universal threshold."""
 
     bandwidths: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
     meta_rates: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -33,9 +33,9 @@ class KernelRegressionConfig:
 class KernelRegression(Threshold):
     """https://arxiv.org/abs/2010.05256, "Few-shot Learning for Multi-label Intent Detection".
 
-    A query with k aspects is best cut just below its k-th score, so with p(k) from a Gaussian kernel over the
-    examples' numbers of aspects the estimate is the expectation of the (k + 1)-th largest score. It is mixed with the
-    threshold that is universal over episodes.
+    The best threshold for a query with k aspects is just below its k-th largest score. With p(k) from a Gaussian kernel
+    over the examples' numbers of aspects, the estimate is the expected (k + 1)-th largest score. It is mixed with a
+    universal threshold, the same for all episodes.
     """
 
     config_type = KernelRegressionConfig
@@ -51,11 +51,11 @@ class KernelRegression(Threshold):
         self.register_buffer("meta_rate", torch.tensor(0.5))
 
     def threshold(self, scored: Scored) -> Tensor:
-        """One for each query. (episodes, n_query)"""
+        """One threshold per query. (episodes, n_query)"""
         if scored.query is None or scored.support is None:
-            raise ValueError("kernel regression looks at the sentences' vectors, which training leaves out")
+            raise ValueError("kernel regression needs the sentences' vectors, which are not computed in training")
         distance = torch.cdist(scored.query, scored.support) ** 2
-        # Relative to the episode's own spread: encoders differ in the scale of their vectors.
+        # Relative to the mean distance in the episode, because the scale of the vectors depends on the encoder.
         spread = distance.mean((-2, -1), keepdim=True).clamp(min=1e-9)
         kernel = softmax(-distance / (2 * self.bandwidth**2 * spread))  # (episodes, n_query, n_examples)
         n_way = scored.probabilities.shape[-1]
@@ -67,14 +67,14 @@ class KernelRegression(Threshold):
         return self.meta_rate * default_threshold(n_way) + (1 - self.meta_rate) * estimate
 
     def evidence(self, scored: Scored) -> Tensor:
-        """By how much the ranking exceeds the query's threshold."""
+        """The ranking minus the query's threshold."""
         return scored.probabilities - self.threshold(scored)[..., None]
 
     def select(self, scored: Scored) -> Tensor:
         return self.evidence(scored) > 0
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
-        """The bandwidth and the mixture with the best macro-F1 on validation."""
+        """Choose the bandwidth and the weight with the best macro-F1 on validation."""
 
         def selected(setting: tuple[float, float]) -> list[Tensor]:
             self.bandwidth.fill_(setting[0])

@@ -1,4 +1,4 @@
-"""MS: mean and standard deviation of the best static threshold over folds of validation (the paper's alternative)."""
+"""MS, an alternative in the paper: mean ± standard deviation of the best static thresholds of validation folds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from awatt.thresholds.default import default_threshold
 
 @dataclass(frozen=True)
 class MeanStdConfig:
-    """Each fold votes for one of ``steps`` thresholds between 0 and 1."""
+    """Each fold chooses one of ``steps`` thresholds between 0 and 1."""
 
     folds: int = 10
     steps: int = 50
@@ -29,8 +29,10 @@ class MeanStdConfig:
 
 
 class MeanStd(Threshold):
-    """ "mean ± standard deviation of the threshold by cross-validation": of mean - std, mean and mean + std the one
-    with the best macro-F1 on all of validation. The paper says no more than the words quoted."""
+    """Of mean - std, mean and mean + std, the threshold with the best macro-F1 on all of validation.
+
+    All that the paper says is "mean ± standard deviation of the threshold by cross-validation".
+    """
 
     config_type = MeanStdConfig
     calibrated = True

@@ -1,4 +1,4 @@
-"""DT, the paper's dynamic threshold: a policy network proposes one for each query (Williams 1992, Chou et al. 2017)."""
+"""DT, the paper's dynamic threshold: a policy network proposes one per query (Williams 1992, Chou et al. 2017)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ REWARDS = ("query", "episode")
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """The paper names linear layers and T = 2, not their size."""
+    """The paper specifies linear layers and T = 2, but not the size of the layers."""
 
     hidden: int = 64
-    #: smooths the narrow ranking, so that more actions change the reward
+    #: smooths the peaked ranking, so that more sampled thresholds change the reward
     temperature: float = 2.0
-    #: "query": the F1 of each query's own set, as in the paper; "episode": what a query does to the episode's macro-F1
+    #: "query": F1 of each query's selected aspects, as in the paper; "episode": its effect on the episode's macro-F1
     reward: str = "query"
-    #: how much of the loss's gradient goes on to encoder and model, from 0 to 1
+    #: share of the policy loss's gradient that reaches encoder and model, from 0 to 1
     network_share: float = 0.0
-    #: weight of the entropy, which keeps the distribution wide
+    #: weight of the entropy bonus, which keeps the distribution wide
     entropy: float = 0.0
 
     def __post_init__(self) -> None:
@@ -38,16 +38,16 @@ class PolicyConfig:
         if self.reward not in REWARDS:
             raise AwattError(f"threshold.reward is '{self.reward}', needs one of: {', '.join(REWARDS)}.")
         if not 0 <= self.network_share <= 1:
-            raise AwattError(f"threshold.network_share is {self.network_share}, needs a share from 0 to 1.")
+            raise AwattError(f"threshold.network_share is {self.network_share}, needs a number from 0 to 1.")
         if not 0 <= self.entropy < math.inf:
-            raise AwattError(f"threshold.entropy is {self.entropy}, needs a number from 0 on.")
+            raise AwattError(f"threshold.entropy is {self.entropy}, needs a number of at least 0.")
 
 
 def beta_mode(a: Tensor, b: Tensor) -> Tensor:
-    """The most likely value of Beta(a, b): (a - 1) / (a + b - 2) while both exceed 1.
+    """Mode of Beta(a, b): (a - 1) / (a + b - 2) if both exceed 1.
 
-    Otherwise the density has its peak at an end: at 0 for a <= 1 < b, at 1 for b <= 1 < a. With both at or below 1 it
-    has no single peak (both ends, or flat), and the mean a / (a + b) stands in.
+    Otherwise the density peaks at one end: at 0 for a <= 1 < b, at 1 for b <= 1 < a. If both are at most 1, it has no
+    single peak (one at each end, or flat), and the mean a / (a + b) is used instead.
     """
     inner = (a - 1) / (a + b - 2).clamp(min=1e-12)
     ends = torch.where(a <= 1, torch.zeros_like(a), torch.where(b <= 1, torch.ones_like(a), inner))
@@ -55,29 +55,29 @@ def beta_mode(a: Tensor, b: Tensor) -> Tensor:
 
 
 def instance_f1(selected: Tensor, targets: Tensor) -> Tensor:
-    """F1 of each query's set of aspects. (..., n_query); 0 when nothing is selected and nothing is true."""
+    """F1 of each query's selected aspects. (..., n_query); 0 if none is selected and none is true."""
     hits = (selected & targets).sum(-1)
     return 2 * hits / (selected.sum(-1) + targets.sum(-1)).clamp(min=1)
 
 
-def macro_f1_gain(sampled: Tensor, usual: Tensor, targets: Tensor) -> Tensor:
-    """How much the episode's macro-F1 gains if one query is given its sampled set, all others their usual one.
+def macro_f1_gain(sampled: Tensor, greedy: Tensor, targets: Tensor) -> Tensor:
+    """Change of the episode's macro-F1 if one query gets its sampled selection and all others keep their greedy one.
 
-    Sets and targets (..., n_query, n_way) -> (..., n_query), times n_query, to be of the size of a query's own F1.
+    Selections and targets (..., n_query, n_way) -> (..., n_query), times n_query to match the scale of a query's F1.
     """
-    own, other = (given.to(torch.float32) for given in (usual, sampled))
+    before, after = (selection.to(torch.float32) for selection in (greedy, sampled))
     true = targets.to(torch.float32)
 
     def f1(hits: Tensor, selected: Tensor) -> Tensor:
         return (2 * hits / (selected + true.sum(-2, keepdim=True)).clamp(min=1)).mean(-1)
 
-    hits, selected = (own * true).sum(-2, keepdim=True), own.sum(-2, keepdim=True)
-    replaced = f1(hits + (other - own) * true, selected + other - own)
+    hits, selected = (before * true).sum(-2, keepdim=True), before.sum(-2, keepdim=True)
+    replaced = f1(hits + (after - before) * true, selected + after - before)
     return (replaced - f1(hits, selected)) * targets.shape[-2]
 
 
 class Policy(Threshold):
-    """State [(r^1 - r^1_q)^2; ...; (r^N - r^N_q)^2; ranking] -> Beta(a, b) -> threshold. Made for one N."""
+    """State [(r^1 - r^1_q)^2; ...; (r^N - r^N_q)^2; ranking] -> Beta(a, b) -> threshold. Works for one N only."""
 
     config_type = PolicyConfig
     config: PolicyConfig
@@ -90,17 +90,17 @@ class Policy(Threshold):
         self.b = nn.Linear(config.hidden, 1)
 
     def ranking(self, scored: Scored) -> Tensor:
-        """The ranking at temperature T, on which the threshold acts."""
+        """The ranking at temperature T, to which the threshold is applied."""
         return softmax(scored.scores / self.config.temperature)
 
     def parameters_of(self, scored: Scored) -> tuple[Tensor, Tensor]:
-        """a and b for each query. (episodes, n_query) each
+        """a and b of each query. (episodes, n_query) each
 
-        Softplus as in the paper, plus 1 as in Chou et al. 2017: Beta then has one peak, and the mode exists.
+        Softplus as in the paper, plus 1 as in Chou et al. 2017, so that Beta has a single peak and a mode.
         """
         if scored.differences is None:
             raise AwattError(
-                "the policy threshold looks at distances, which this method does not have. "
+                "the policy threshold needs distances, which this method does not compute. "
                 "Use --threshold static, kernel-regression or mean-std."
             )
         if objection := self.objection(scored.scores.shape[-1]):
@@ -117,24 +117,24 @@ class Policy(Threshold):
         return f"the policy threshold was trained for {self.n_way} aspects, found {n_way}"
 
     def evidence(self, scored: Scored) -> Tensor:
-        """By how much the ranking exceeds the query's threshold: inference takes the mode of the distribution."""
+        """The ranking minus the query's threshold; inference takes the mode of the distribution."""
         return self.ranking(scored) - beta_mode(*self.parameters_of(scored))[..., None]
 
     def select(self, scored: Scored) -> Tensor:
         return self.evidence(scored) >= 0
 
     def loss(self, scored: Scored) -> Tensor:
-        """Eq. 8: -(score - score*) log P(tau), with the reward of a sampled threshold and of the mode."""
+        """Eq. 8: -(score - score*) log P(tau), the rewards of a sampled threshold and of the mode."""
         a, b = self.parameters_of(scored)
         ranking = self.ranking(scored).detach()
         with torch.no_grad():
             # Kept off 0 and 1, where log P is infinite.
             tau = torch.distributions.Beta(a, b).sample().clamp(1e-4, 1 - 1e-4)
-            sampled, usual = ranking >= tau[..., None], ranking >= beta_mode(a, b)[..., None]
+            sampled, greedy = ranking >= tau[..., None], ranking >= beta_mode(a, b)[..., None]
             if self.config.reward == "episode":
-                gain = macro_f1_gain(sampled, usual, scored.targets)
+                gain = macro_f1_gain(sampled, greedy, scored.targets)
             else:
-                gain = instance_f1(sampled, scored.targets) - instance_f1(usual, scored.targets)
+                gain = instance_f1(sampled, scored.targets) - instance_f1(greedy, scored.targets)
         beta = torch.distributions.Beta(a, b)
         log_probability: Tensor = beta.log_prob(tau)  # type: ignore[no-untyped-call]
         loss = (-gain * log_probability).mean()

@@ -1,4 +1,4 @@
-"""One distance for all: an aspect is accepted within a radius that is chosen on validation."""
+"""One maximum distance for all aspects, chosen on validation: an aspect within this radius is selected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from awatt.thresholds.calibration import best_setting
 
 @dataclass(frozen=True)
 class RadiusConfig:
-    """Calibration chooses from ``steps`` scores that share out those of validation evenly."""
+    """Calibration chooses from ``steps`` quantiles of the validation scores."""
 
     steps: int = 200
 
@@ -25,7 +25,7 @@ class RadiusConfig:
 
 
 class Radius(Threshold):
-    """Every aspect whose score, before it is shared out among the aspects, is above one number: it can say none."""
+    """Select every aspect whose score before normalisation is above one number; it can select none."""
 
     config_type = RadiusConfig
     calibrated = True

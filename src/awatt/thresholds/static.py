@@ -1,4 +1,4 @@
-"""One number for all queries: the paper's 0.3 for 5-way and 0.2 for 10-way."""
+"""One threshold for all queries: the paper's 0.3 for 5-way and 0.2 for 10-way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from awatt.thresholds.default import default_threshold
 
 @dataclass(frozen=True)
 class StaticConfig:
-    """``value`` between 0 and 1, or -1 for the default of the number of aspects."""
+    """``value`` is between 0 and 1, or -1 for the default at the episode's number of aspects."""
 
     value: float = -1.0
 
@@ -23,7 +23,7 @@ class StaticConfig:
 
 
 class Static(Threshold):
-    """Every aspect whose share of the ranking reaches the threshold."""
+    """Select every aspect whose probability in the ranking reaches the threshold."""
 
     config_type = StaticConfig
 

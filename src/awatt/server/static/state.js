@@ -22,7 +22,8 @@ export const onChange = (call) => listeners.push(call);
 export const changed = (what = "all") => listeners.forEach((call) => { try { call(what); } catch (error) { console.error(error); } }); // an error in one must not stop the others
 
 export const aspects = () => state.project?.aspects ?? [];
-export const commonThreshold = () => state.previews.get("all")?.value ?? state.project.threshold ?? state.project.auto_threshold;
+const learnedThreshold = () => [...state.autoThresholds.values()].sort((a, b) => a - b)[state.autoThresholds.size >> 1]; // the median
+export const commonThreshold = () => state.previews.get("all")?.value ?? state.project.threshold ?? learnedThreshold() ?? state.project.auto_threshold;
 const givenThreshold = (aspect) => state.previews.get(aspect.id)?.value ?? aspect.threshold ?? state.previews.get("all")?.value ?? state.project.threshold;
 export const thresholdOf = (aspect) => Math.max(givenThreshold(aspect) ?? state.autoThresholds.get(aspect.id) ?? commonThreshold(), 1e-12);
 
