@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import time
 from collections.abc import Iterator
@@ -33,26 +34,28 @@ class DistillConfig:
     hidden: int = 512
     stem_hidden: int = 512
     reach: int = 12  # how far apart two tokens can be told from farther
-    dim: int = 128  # of the predicted vectors: the teacher's principal directions
-    extra: int = 0  # width of a trained table beside the static vectors
+    dim: int = 192  # of the predicted vectors: the teacher's principal directions
+    extra: int = 128  # width of the table of context-free predictions beside the static vectors
+    optimizer: str = "adamw"
     epochs: float = 6.0
     batch_tokens: int = 3072
     learning_rate: float = 2e-3
     sentence_weight: float = 1.0
     pair_weight: float = 5.0
     seconds: float = 0.0  # where above 0: stop and decay by the clock rather than by epochs
+    log_steps: int = 250
     seed: int = 5
 
 
 class StudentModule(nn.Module):
     """The same computation as ``student.encode``, on padded sentences, with gradients."""
 
-    def __init__(self, config: DistillConfig, vectors: npt.NDArray[np.float32], extra: Tensor | None = None) -> None:
+    def __init__(self, config: DistillConfig, vectors: npt.NDArray[np.float32]) -> None:
+        """``vectors`` (n_vocabulary, n_in): the static ones, and beside them those of ``context_free``, if any."""
         super().__init__()
         self.config = config
         self.table = nn.Buffer(torch.from_numpy(vectors), persistent=False)
-        n_in = vectors.shape[1] + config.extra
-        self.extra = nn.Parameter(extra.clone()) if extra is not None else None
+        n_in = vectors.shape[1]
         self.stem = nn.Linear(n_in, config.width)
         self.stem_in = nn.Linear(n_in, config.stem_hidden)
         self.stem_out = nn.Linear(config.stem_hidden, config.width)
@@ -63,8 +66,6 @@ class StudentModule(nn.Module):
         """Token ids and a mask (n_sentences, length) -> vectors (n_sentences, length, dim), not of length one."""
         words, places = torch.unique(ids, return_inverse=True)
         rows = self.table[words]
-        if self.extra is not None:
-            rows = torch.cat([rows, self.extra[words]], -1)
         x = (self.stem(rows) + self.stem_out(self.stem_in(rows).relu()))[places]
         length = ids.shape[1]
         distances = torch.arange(length)[:, None] - torch.arange(length)
@@ -117,6 +118,17 @@ def export(module: StudentModule) -> dict[str, npt.NDArray[Any]]:
     return found
 
 
+def dequantised(module: StudentModule) -> StudentModule:
+    """A copy with the weights that ``student.read_student`` gets: rounded to eight bits."""
+    found = copy.deepcopy(module).eval()
+    with torch.no_grad():
+        for part in found.modules():
+            if isinstance(part, nn.Linear):
+                weight, scale = quantise(part.weight.numpy().T)
+                part.weight.copy_(torch.from_numpy((weight * scale).T))
+    return found
+
+
 def normalise(x: Tensor) -> Tensor:
     """Root mean square 1."""
     return F.rms_norm(x, (x.shape[-1],), eps=1e-6)
@@ -158,6 +170,27 @@ def make_targets(taught: Taught, centre: Tensor, directions: Tensor) -> Targets:
     return Targets(taught.sentences.ids, taught.sentences.lengths, tokens)
 
 
+def context_free(
+    targets: Targets, alone: Targets, dim: int, prior: float = 10.0
+) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """The best prediction that knows no context: a token's mean target, in eight bits, and a scale per token.
+
+    ``alone`` has the targets of every token of the vocabulary on its own; these count as ``prior`` occurrences, so that
+    a rare token does not give its only sentence away. (n_vocabulary, dim), (n_vocabulary, 1)
+    """
+    sums = torch.zeros(len(alone.ids), dim)
+    sums[torch.from_numpy(alone.ids)] = prior * torch.from_numpy(alone.tokens[:, :dim]).float()
+    counts = torch.full((len(sums), 1), prior)
+    for begin in range(0, len(targets.ids), 200_000):
+        ids = torch.from_numpy(targets.ids[begin : begin + 200_000])
+        sums.index_add_(0, ids, torch.from_numpy(targets.tokens[begin : begin + 200_000, :dim]).float())
+        counts.index_add_(0, ids, torch.ones(len(ids), 1))
+    means = sums / counts
+    means /= means.square().mean().sqrt()  # entries of about 1, as the static vectors have
+    scale = (means.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127).numpy()
+    return np.round(means.numpy() / scale).astype(np.int8), scale
+
+
 def batches(lengths: Integers, batch_tokens: int, rng: np.random.Generator) -> Iterator[Integers]:
     """Sentences of like length together, in random order; every sentence once."""
     # A little noise on the lengths: other neighbours in each epoch.
@@ -188,14 +221,15 @@ def distill(
     config: DistillConfig, module: StudentModule, targets: Targets, held_out: Targets, checkpoint: Path | None = None
 ) -> list[dict[str, float]]:
     """Train ``module`` in place; the learning rate rises for a short while, then falls to 0. Resumes a checkpoint."""
-    optimizer = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimizers = make_optimizers(config, module)
     rng = np.random.default_rng(config.seed)
     n_steps = int(config.epochs * int(targets.lengths.sum()) / config.batch_tokens)
     step, spent, log = 0, 0.0, []
     if checkpoint is not None and checkpoint.exists():
         state: dict[str, Any] = torch.load(checkpoint, weights_only=True)
         module.load_state_dict(state["module"])
-        optimizer.load_state_dict(state["optimizer"])
+        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
         step, spent, log = state["step"], state["spent"], state["log"]
         rng = np.random.default_rng(config.seed + step)
     begin = time.perf_counter() - spent
@@ -209,34 +243,59 @@ def distill(
                 done = True
                 break
             rate = min(1.0, (step + 1) / 200) * (1 - share)
-            for group in optimizer.param_groups:
-                group["lr"] = config.learning_rate * rate
-            parts = _step(config, module, optimizer, targets.batch(numbers))
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = config.learning_rate * rate
+            parts = _step(config, module, optimizers, targets.batch(numbers))
             running = 0.99 * running + 0.01 * parts if step else parts
             step += 1
-            if step % 500 == 0:
+            if step % config.log_steps == 0:
                 log.append({"step": step, "seconds": spent, "share": share, "train": running.tolist()})
                 log[-1]["held_out"] = evaluate(module, held_out)
                 logger.info("%s", log[-1])
                 if checkpoint is not None:
-                    state = {"module": module.state_dict(), "optimizer": optimizer.state_dict()}
+                    saved = [optimizer.state_dict() for optimizer in optimizers]
+                    state = {"module": module.state_dict(), "optimizers": saved}
                     torch.save({**state, "step": step, "spent": spent, "log": log}, checkpoint)
     log.append({"step": step, "seconds": spent, "train": running.tolist(), "held_out": evaluate(module, held_out)})
     logger.info("%s", log[-1])
     return log
 
 
+def make_optimizers(config: DistillConfig, module: StudentModule) -> list[torch.optim.Optimizer]:
+    """Muon for the layers' matrices, AdamW for the rest; or AdamW for everything."""
+    hidden = [
+        value
+        for name, value in module.layers.named_parameters()
+        if name.endswith("weight") and config.optimizer == "muon"
+    ]
+    chosen = set(map(id, hidden))
+    rest = [value for value in module.parameters() if id(value) not in chosen]
+    found: list[torch.optim.Optimizer] = [
+        torch.optim.AdamW(rest, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    ]
+    if hidden:
+        found.append(
+            torch.optim.Muon(hidden, lr=config.learning_rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
+        )
+    return found
+
+
 def _step(
-    config: DistillConfig, module: StudentModule, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor, Tensor]
+    config: DistillConfig,
+    module: StudentModule,
+    optimizers: list[torch.optim.Optimizer],
+    batch: tuple[Tensor, Tensor, Tensor],
 ) -> npt.NDArray[np.float64]:
     ids, inside, target = batch
     with torch.autocast("cpu", torch.bfloat16):
         predicted = module(ids, inside)
     token, sentence, pairs = losses(predicted[inside].float(), target, inside)
-    optimizer.zero_grad()
+    module.zero_grad()
     (token + config.sentence_weight * sentence + config.pair_weight * pairs).backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-    optimizer.step()
+    for optimizer in optimizers:
+        optimizer.step()
     return np.array([token.item(), sentence.item(), pairs.item()])
 
 

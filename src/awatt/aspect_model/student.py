@@ -43,8 +43,10 @@ class Layer(NamedTuple):
 
 
 class Student(NamedTuple):
-    """The weights, in single precision."""
+    """The weights, in single precision but for the table, which is large and read row by row."""
 
+    extra: npt.NDArray[np.int8]  # (n_vocabulary, n_extra) what each token is predicted to be without any context
+    extra_scale: Floats  # (n_vocabulary, 1)
     stem: Linear  # token vector -> width
     stem_in: Linear  # token vector -> hidden
     stem_out: Linear  # hidden -> width
@@ -68,7 +70,8 @@ def read_student(tensors: Mapping[str, npt.NDArray[Any]]) -> Student:
     while (name := f"layers.{len(layers)}") + ".attention_bias" in tensors:
         parts = {part: linear(f"{name}.{part}") for part in Layer._fields if part != "attention_bias"}
         layers.append(Layer(attention_bias=tensors[f"{name}.attention_bias"], **parts))
-    return Student(linear("stem"), linear("stem_in"), linear("stem_out"), tuple(layers), linear("out"))
+    table = (tensors["extra"], tensors["extra_scale"])
+    return Student(*table, linear("stem"), linear("stem_in"), linear("stem_out"), tuple(layers), linear("out"))
 
 
 def quantise(weight: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
@@ -77,12 +80,16 @@ def quantise(weight: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     return np.round(weight / scale).astype(np.int8), scale
 
 
-def encode(student: Student, vectors: Floats, places: Integers, lengths: Integers) -> Floats:
+def encode(student: Student, ids: Integers, static: Floats, places: Integers, lengths: Integers) -> Floats:
     """Unit vectors of every token in its context. (n_tokens, dim)
 
-    ``vectors`` (n_words, n_in) are those of the distinct tokens, ``places`` (n_tokens,) says which one each token is,
-    ``lengths`` (n_sentences,) how many tokens each sentence has. A sentence that is repeated is computed once.
+    ``ids`` (n_words,) are the distinct tokens and ``static`` (n_words, n_static) their static vectors at their full
+    length; ``places`` (n_tokens,) says which one each token is, ``lengths`` (n_sentences,) how many tokens each
+    sentence has. A sentence that is repeated is computed once.
     """
+    if not len(lengths):
+        return np.zeros((0, student.dim), dtype=np.float32)
+    vectors = np.concatenate([static, student.extra[ids] * student.extra_scale[ids]], 1)
     sentences = Sentences(places, lengths)
     once, copies = _distinct(sentences)
     order = once[np.argsort(lengths[once], kind="stable")]

