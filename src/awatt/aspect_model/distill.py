@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ class StudentModule(nn.Module):
         super().__init__()
         self.config = config
         self.table = nn.Buffer(torch.from_numpy(vectors), persistent=False)
+        static = self.table[:, : vectors.shape[1] - config.extra]
+        self.norms = nn.Buffer(static.norm(dim=1, keepdim=True), persistent=False)
         n_in = vectors.shape[1]
         self.stem = nn.Linear(n_in, config.width)
         self.stem_in = nn.Linear(n_in, config.stem_hidden)
@@ -142,10 +145,15 @@ class Targets:
     lengths: Integers  # (n_sentences,)
     tokens: npt.NDArray[np.float16]  # (n_tokens, dim) of length one
 
+    @cached_property
+    def first(self) -> Integers:
+        """Where each sentence begins."""
+        return starts(self.lengths)
+
     def batch(self, numbers: Integers) -> tuple[Tensor, Tensor, Tensor]:
         """Padded ids, a mask (n_sentences, length), and vectors of the tokens inside it (n_inside, dim)."""
         lengths = self.lengths[numbers]
-        rows = ranges(starts(self.lengths)[numbers], lengths)
+        rows = ranges(self.first[numbers], lengths)
         inside = torch.arange(int(lengths.max())) < torch.from_numpy(lengths)[:, None]
         ids = torch.zeros(inside.shape, dtype=torch.int64)
         ids[inside] = torch.from_numpy(self.ids[rows])
@@ -202,15 +210,16 @@ def batches(lengths: Integers, batch_tokens: int, rng: np.random.Generator) -> I
         yield parts[place]
 
 
-def losses(predicted: Tensor, target: Tensor, inside: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def losses(predicted: Tensor, target: Tensor, inside: Tensor, norms: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Of tokens and of sentences: 1 - cosine; of pairs of sentences: squared difference of their cosines.
 
-    ``predicted`` and ``target`` (n_inside, dim), the tokens of the mask ``inside`` (n_sentences, length).
+    ``predicted`` and ``target`` (n_inside, dim), the tokens of the mask ``inside`` (n_sentences, length); ``norms``
+    (n_inside, 1) is how much each token counts in its sentence's mean, here as in the detector.
     """
     predicted = F.normalize(predicted, dim=-1)
     owner = torch.arange(len(inside))[:, None].expand(inside.shape)[inside]
     means = [
-        F.normalize(tokens.new_zeros(len(inside), tokens.shape[1]).index_add(0, owner, tokens), dim=-1)
+        F.normalize(tokens.new_zeros(len(inside), tokens.shape[1]).index_add(0, owner, norms * tokens), dim=-1)
         for tokens in (predicted, target)
     ]
     pairs = (means[0] @ means[0].T - means[1] @ means[1].T).square().mean()
@@ -290,7 +299,7 @@ def _step(
     ids, inside, target = batch
     with torch.autocast("cpu", torch.bfloat16):
         predicted = module(ids, inside)
-    token, sentence, pairs = losses(predicted[inside].float(), target, inside)
+    token, sentence, pairs = losses(predicted[inside].float(), target, inside, module.norms[ids[inside]])
     module.zero_grad()
     (token + config.sentence_weight * sentence + config.pair_weight * pairs).backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
@@ -305,5 +314,6 @@ def evaluate(module: StudentModule, held_out: Targets) -> list[float]:
     parts = []
     for numbers in batches(held_out.lengths, 3072, np.random.default_rng(0)):
         ids, inside, target = held_out.batch(numbers)
-        parts.append([part.item() for part in losses(module(ids, inside)[inside], target, inside)])
+        args = (module(ids, inside)[inside], target, inside, module.norms[ids[inside]])
+        parts.append([part.item() for part in losses(*args)])
     return np.mean(parts, 0).tolist()
