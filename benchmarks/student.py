@@ -10,26 +10,26 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 
 from awatt.aspect_model.contextual import lay_beside
 from awatt.aspect_model.student import Student, encode, read_student
-from awatt.aspect_model.teacher import Teacher, Taught, read_taught
-from awatt.bundle import DATASETS, BundleConfig, Learner, TaskSampler, Task, merge, start
+from awatt.aspect_model.targets import principal_directions
+from awatt.aspect_model.teacher import Taught, Teacher, read_taught
+from awatt.bundle import DATASETS, BundleConfig, Learner, TaskSampler, merge, start
 from awatt.data.corpus import Corpus, load_corpus
-from awatt.data.sampler import EpisodeSampler, EpisodeShape
-from awatt.evidence import Line, features, fit, logits
+from awatt.data.sampler import EpisodeShape
+from awatt.evidence import Line
 from awatt.matcher import Matcher
 from awatt.matcher_evaluation import judge, measure
-from awatt.packed import Integers, Sentences, ranges, starts
+from awatt.packed import Integers, Sentences, starts
 
 Floats = npt.NDArray[np.float32]
 
@@ -62,17 +62,32 @@ class Context:
 class TeacherContext(Context):
     """The teacher's, from its files, or computed."""
 
-    def __init__(self, matcher: Matcher, folder: Path, cache: Path, dim: int | None) -> None:
+    def __init__(self, matcher: Matcher, folder: Path, cache: Path, dim: int | None, corpus: Corpus) -> None:
         super().__init__(matcher)
         self.teacher = Teacher(folder, matcher.tokenizer)
-        self.projection = None
-        pool = read_taught([cache / "teacher" / "pool"])
+        self.projection: tuple[Floats, Floats] | None = None
+        shards = sorted((cache / "teacher" / "pool").glob("*.npz"))
         if dim:
-            from awatt.aspect_model.distill import principal_directions
-
-            self.projection = tuple(map(torch.Tensor.numpy, principal_directions(pool, dim)))
-        for name in ("pool", "val", "courses", "feedback"):
-            taught = pool if name == "pool" else read_taught([cache / "teacher" / name])
+            centre, directions = principal_directions(read_taught(shards[:1]), dim)
+            self.projection = centre.numpy(), directions.numpy()
+        sentences = matcher.tokenize(corpus.sentences)
+        wanted = {
+            sentences.ids[a : a + n].tobytes()
+            for a, n in zip(starts(sentences.lengths), sentences.lengths, strict=True)
+        }
+        for shard in shards:
+            taught = read_taught([shard])
+            ids, lengths = taught.sentences.ids, taught.sentences.lengths
+            first = starts(lengths)
+            kept = [
+                n for n, (a, b) in enumerate(zip(first, lengths, strict=True)) if ids[a : a + b].tobytes() in wanted
+            ]
+            numbers = np.array(kept, dtype=np.int64)
+            rows = ranges(first[numbers], lengths[numbers])
+            part = taught.sentences.take(numbers)
+            self.learn(part, self.project(Taught(part, taught.tokens[rows], taught.means[numbers])))
+        for name in ("val", "courses", "feedback"):
+            taught = read_taught(sorted((cache / "teacher" / name).glob("*.npz")))
             self.learn(taught.sentences, self.project(taught))
 
     def project(self, taught: Taught) -> npt.NDArray[np.float16]:
@@ -137,8 +152,14 @@ class ContextLearner(Learner):
 
 
 def train(context: Context | None, corpus: Corpus, config: BundleConfig, texts: list[str]) -> Matcher:
-    """As ``bundle.train``, without the calibration; half of the backgrounds' sentences are of other kinds."""
-    matcher = ContextMatcher.of(start(config, texts), context)
+    """As ``bundle.train``, but from the bundled model's numbers on, and without the calibration.
+
+    The background has sentences of all kinds, those of the tasks are as in ``bundle``.
+    """
+    began = start(config, texts)
+    learned = Matcher.load().parameters  # the bundled model's: a few tasks then are enough
+    tensors = {f"parameter.{name}": value for name, value in learned.items() if name != "centre"}
+    matcher = ContextMatcher.of(Matcher(began.tokenizer, {**began.tensors, **tensors}, began.settings), context)
     matcher.parameters["centre"] = matcher.read(matcher.tokenize(texts[:2000])).means.mean(0)
     matcher.tensors["parameter.centre"] = matcher.parameters["centre"]
     sampler, learner = TaskSampler(corpus, config), ContextLearner(matcher, corpus, config)
@@ -154,7 +175,7 @@ def train(context: Context | None, corpus: Corpus, config: BundleConfig, texts: 
         optimizer.step()
         schedule.step()
         if step % 50 == 0:
-            print(step, loss.item(), time.process_time(), flush=True)
+            print(step, round(loss.item(), 4), round(time.process_time()), flush=True)
     return learner.learned()
 
 
@@ -196,7 +217,7 @@ def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, epis
     texts = json.loads((cache / "pool.json").read_text())
     matcher, context = Matcher.load(), None
     if name.startswith("minilm"):
-        context = TeacherContext(matcher, teacher, cache, int(name.removeprefix("minilm") or 0) or None)
+        context = TeacherContext(matcher, teacher, cache, int(name.removeprefix("minilm") or 0) or None, corpus)
     elif name != "potion":
         context = StudentContext(matcher, read_student(load_file(cache / f"{name}.safetensors")))
     began = time.process_time()
@@ -216,7 +237,7 @@ def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, epis
 
 
 def speed(cache: Path, name: str, teacher: Path, n_sentences: int, repeats: int) -> None:
-    """Sentences per CPU second from text, one thread, alternating: sentence-transformers' ``encode`` and the student."""
+    """Sentences per CPU second from text, one thread, in turns: sentence-transformers' ``encode`` and the student."""
     from safetensors.numpy import load_file
     from sentence_transformers import SentenceTransformer
 
@@ -228,20 +249,20 @@ def speed(cache: Path, name: str, teacher: Path, n_sentences: int, repeats: int)
         for which in ("courses", "feedback")
     }
     sets["reviews"] = list(dict.fromkeys(merge(cache / "datasets", "val").sentences))[:n_sentences]
+    ways: dict[str, Callable[[list[str]], object]] = {
+        "sentence-transformers": model.encode,
+        "student": lambda texts: student.compute(matcher.tokenize(texts)),
+        "student in blocks of 256": lambda texts: [
+            student.compute(matcher.tokenize(texts[first : first + 256])) for first in range(0, len(texts), 256)
+        ],
+    }
     found: dict[str, Any] = {}
     for which, texts in sets.items():
-        rates: dict[str, list[float]] = {"sentence-transformers": [], "student": [], "student in blocks of 256": []}
+        rates: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(repeats):
-            for way, run in (
-                ("sentence-transformers", lambda: model.encode(texts)),
-                ("student", lambda: student.compute(matcher.tokenize(texts))),
-                (
-                    "student in blocks of 256",
-                    lambda: [student.compute(matcher.tokenize(texts[a : a + 256])) for a in range(0, len(texts), 256)],
-                ),
-            ):
+            for way, run in ways.items():
                 began = time.process_time()
-                run()
+                run(texts)
                 rates[way].append(len(texts) / (time.process_time() - began))
         tokens = float(matcher.tokenize(texts).lengths.mean())
         found[which] = {"tokens": tokens, **{way: float(np.median(values)) for way, values in rates.items()}}
@@ -256,9 +277,9 @@ if __name__ == "__main__":
     parser.add_argument("--cache", type=Path, default=Path("/tmp/awatt-cache"))
     parser.add_argument("--name", default="potion")
     parser.add_argument("--teacher", type=Path, default=None)
-    parser.add_argument("--tasks", type=int, default=600)
-    parser.add_argument("--draws", type=int, default=8)
-    parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--tasks", type=int, default=240)
+    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--episodes", type=int, default=50)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.teacher is None:

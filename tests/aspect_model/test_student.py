@@ -11,10 +11,12 @@ from awatt.packed import Sentences, ranges, starts
 
 torch = pytest.importorskip("torch")
 
-from awatt.aspect_model.distill import DistillConfig, StudentModule, dequantised, export  # noqa: E402
+from awatt.aspect_model.student_module import StudentConfig, StudentModule, dequantised, export  # noqa: E402
 
 WORDS = 300
-CONFIG = DistillConfig(width=32, n_heads=2, key_width=8, n_layers=3, hidden=48, stem_hidden=40, reach=3, dim=16, extra=8)
+CONFIG = StudentConfig(
+    width=32, n_heads=2, key_width=8, n_layers=3, hidden=48, stem_hidden=40, reach=3, dim=16, extra=8
+)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +110,10 @@ def test_attention_by_hand():
     # No queries or keys: scores are the bias alone, log 3 for a token's own place and 0 for the others.
     read = Linear(np.concatenate([nothing, eye], 1), np.zeros(4, dtype=np.float32))
     bias = np.log(np.array([[1, 3, 1]], dtype=np.float32))
-    layer = Layer(read, bias, Linear(eye, none), zero, zero)
-    student = Student(np.zeros((2, 0), np.int8), np.ones((2, 1), np.float32), Linear(eye, none), zero, zero, (layer,), Linear(eye, none))  # fmt: skip
+    identity = Linear(eye, none)
+    layer = Layer(read, bias, identity, zero, zero)
+    table = (np.zeros((2, 0), np.int8), np.ones((2, 1), np.float32))
+    student = Student(*table, identity, zero, zero, (layer,), identity)
     # Rows of root mean square 1: the normalised input is the input. Token 0 is (s, 0), token 1 (0, s), s = sqrt 2.
     static = np.sqrt(2).astype(np.float32) * eye
     found = encode(student, np.arange(2), static, np.array([0, 1]), np.array([2]))

@@ -15,10 +15,10 @@ CONTEXT_SHARE = 0.5
 def lay_beside(words: Array, norms: Array, places: Integers, context: Array, lengths: Integers) -> Line:
     """Sentences as the evidence reads them, numpy or torch.
 
-    ``words`` (n_words, n_static) are unit vectors of the distinct tokens and ``norms`` (n_words, 1) how much each counts
-    in a mean, ``places`` (n_tokens,) says which one each token is, ``context`` (n_tokens, n_context) are unit vectors of
-    the tokens in their sentences. The two halves of a mean vector have fixed lengths, too: a sentence whose
-    tokens point in all directions would otherwise count less in context than in words.
+    ``words`` (n_words, n_static) are unit vectors of the distinct tokens and ``norms`` (n_words, 1) how much each
+    counts in a mean, ``places`` (n_tokens,) says which one each token is, ``context`` (n_tokens, n_context) are
+    unit vectors of the tokens in their sentences. The two parts of a mean vector have fixed lengths, too, which is
+    better than the mean of the joined vectors.
     """
     xp = namespace(words)
     static, weights = words[places], norms[places]
@@ -28,4 +28,3 @@ def lay_beside(words: Array, norms: Array, places: Integers, context: Array, len
     joined = xp.concatenate([of_static * means[0], of_context * means[1]], -1)
     # Every token is a word of its own: the same word differs from sentence to sentence.
     return Line(tokens, np.arange(len(places)), joined, lengths)
-

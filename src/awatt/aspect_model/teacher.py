@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from tokenizers import Tokenizer
 
 from awatt.packed import Sentences, ranges, starts
 
+logger = logging.getLogger(__name__)
 Halves = npt.NDArray[np.float16]
 
 _SHARD = 8_000  # sentences per file: what is lost when a run is stopped
@@ -73,8 +75,8 @@ class Teacher:
         return hidden[own].half().numpy(), mean.half().numpy()
 
 
-def teach_all(teacher: Teacher, sentences: Sentences, folder: Path) -> None:
-    """Write the vectors in shards; those that are there already are kept."""
+def teach_all(teacher: Teacher, sentences: Sentences, folder: Path) -> list[Path]:
+    """Write the vectors in shards, and say where they are; those that are there already are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     for shard, first in enumerate(range(0, len(sentences.lengths), _SHARD)):
         path = folder / f"{shard:04d}.npz"
@@ -87,12 +89,13 @@ def teach_all(teacher: Teacher, sentences: Sentences, folder: Path) -> None:
         with partial.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
         partial.rename(path)
-        print(path, flush=True)
+        logger.info("wrote %s", path)
+    return sorted(folder.glob("*.npz"))
 
 
-def read_taught(folders: Sequence[Path]) -> Taught:
-    """All shards of the folders."""
-    parts = [np.load(path) for folder in folders for path in sorted(folder.glob("*.npz"))]
+def read_taught(shards: Sequence[Path]) -> Taught:
+    """The shards that ``teach_all`` wrote, one after the other."""
+    parts = [np.load(path) for path in shards]
     ids, lengths, tokens, means = (
         np.concatenate([part[name] for part in parts]) for name in ("ids", "lengths", "tokens", "means")
     )
