@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+from safetensors.numpy import load_file
 
+from awatt.aspect_model import student as student_module
 from awatt.aspect_model.student import Layer, Linear, Student, encode, quantise, read_student
+from awatt.matcher import BUNDLED, Matcher
 from awatt.packed import Sentences, ranges, starts
 
 torch = pytest.importorskip("torch")
@@ -120,3 +125,27 @@ def test_attention_by_hand():
     # Token 0: (s, 0) + (3/4) (s, 0) + (1/4) (0, s), which points to (7, 1).
     np.testing.assert_allclose(found[0], np.array([7, 1]) / np.sqrt(50), atol=1e-5)
     np.testing.assert_allclose(found[1], np.array([1, 7]) / np.sqrt(50), atol=1e-5)
+
+
+WEIGHTS = Path(student_module.__file__).parent / "weights" / "student.safetensors"
+
+
+def test_the_shipped_student_and_the_static_vectors_are_at_most_16_mb():
+    files = [WEIGHTS, *(BUNDLED / name for name in ("model.safetensors", "tokenizer.json"))]
+    assert sum(file.stat().st_size for file in files) <= 16e6
+
+
+def test_the_shipped_student_tells_two_senses_of_a_word_apart():
+    matcher = Matcher.load()
+    student = read_student(load_file(WEIGHTS))
+    texts = [
+        "I opened an account at the bank",
+        "the bank charged my account twice",
+        "we sat on the bank of the river",
+    ]
+    sentences = matcher.tokenize(texts)
+    ids, places = np.unique(sentences.ids, return_inverse=True)
+    vectors, norms = matcher.vectors(ids)
+    found = encode(student, ids, vectors * norms, places, sentences.lengths)
+    money, more_money, river = found[sentences.ids == matcher.tokenizer.token_to_id("bank")]
+    assert money @ more_money > money @ river + 0.1
