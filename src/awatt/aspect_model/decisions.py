@@ -1,0 +1,66 @@
+"""From calibrated probabilities to thresholds: what one aims for, in words.
+
+If a score is a probability, the scores of a file tell what any threshold would give: of the sentences above it, their
+probabilities' sum is the expected number that is right; the sum over the whole file is what there is to be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+WANTED = 0.9  # expected precision of "precise", expected recall of "thorough"
+
+
+class Expected(NamedTuple):
+    """What each cut of one aspect's ranked probabilities would give; the k-th accepts the k + 1 highest. (n,) each"""
+
+    precision: Floats
+    recall: Floats
+    f1: Floats
+
+
+def expect(ranked: Floats) -> Expected:
+    """From probabilities in descending order (n,)."""
+    right, accepted, total = np.cumsum(ranked), np.arange(1, len(ranked) + 1), max(float(ranked.sum()), 1e-12)
+    return Expected(right / accepted, right / total, 2 * right / (accepted + total))
+
+
+def balanced(expected: Expected) -> int | None:
+    """The cut with the best expected F1."""
+    return int(expected.f1.argmax())
+
+
+def precise(expected: Expected) -> int | None:
+    """The cut that finds the most with an expected precision of at least 90 %; None where no cut has it."""
+    enough = np.flatnonzero(expected.precision >= WANTED - 1e-9)
+    return int(enough[-1]) if len(enough) else None
+
+
+def thorough(expected: Expected) -> int | None:
+    """The cut that finds the least with an expected recall of at least 90 %."""
+    return int(np.flatnonzero(expected.recall >= WANTED - 1e-9)[0])
+
+
+AIMS: dict[str, Callable[[Expected], int | None]] = {"balanced": balanced, "precise": precise, "thorough": thorough}
+
+
+def thresholds(probabilities: Floats, aim: str) -> Floats:
+    """One threshold per aspect, half-way between two probabilities of a file. (n_sentences, n_aspects) -> (n_aspects,)
+
+    Where no sentence of the file is probable enough for "precise", the threshold is 90 % itself.
+    """
+    return np.array([_threshold(np.sort(column)[::-1], aim) for column in probabilities.T])
+
+
+def _threshold(ranked: Floats, aim: str) -> float:
+    cut = AIMS[aim](expect(ranked))
+    if cut is None:
+        return max(WANTED, float(ranked[0]) + 1e-9)
+    following = ranked[cut + 1] if cut + 1 < len(ranked) else 0.0
+    return float((ranked[cut] + following) / 2)
