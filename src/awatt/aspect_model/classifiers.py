@@ -20,6 +20,8 @@ from awatt.models.ops import product, segment_sums, unit, weighted_sums
 Floats = npt.NDArray[np.float32]
 
 PASSES = 2  # of attention
+PLENTY = 100  # labelled sentences, from which on the penalty falls with their number
+PENALTY_POWER = 0.6
 NEAREST = 40  # examples per aspect that a sentence is compared with one by one; bounds the time with thousands
 _CELLS = 4e6  # numbers held at once while fitting; bounds the memory with many aspects
 
@@ -83,6 +85,12 @@ def background_rows(settings: Settings, background: Line, n_aspects: int) -> Lab
     shape = (len(background.lengths), n_aspects)
     weight = settings.background_weight / len(background.lengths)
     return LabelledRows(background, -np.ones(shape, np.float32), np.full(shape, weight, np.float32))
+
+
+def follow_labels(settings: Settings, n_labelled: int) -> Settings:
+    """Penalties that fall with the number of labels: weights sum to a constant, so that they would grow with it."""
+    factor = min(1.0, (PLENTY / max(1, n_labelled)) ** PENALTY_POWER)
+    return settings._replace(penalty=settings.penalty * factor, attended_penalty=settings.attended_penalty * factor)
 
 
 def fit_classifiers(settings: Settings, groups: list[LabelledRows]) -> tuple[Classifiers, Floats]:

@@ -25,10 +25,11 @@ class Expected(NamedTuple):
     f1: Floats
 
 
-def expect(ranked: Floats) -> Expected:
-    """From probabilities in descending order (n,)."""
-    right, accepted, total = np.cumsum(ranked), np.arange(1, len(ranked) + 1), max(float(ranked.sum()), 1e-12)
-    return Expected(right / accepted, right / total, 2 * right / (accepted + total))
+def expect(ranked: Floats, weights: Floats) -> Expected:
+    """From probabilities in descending order, and how much each counts, both (n,)."""
+    right, accepted = np.cumsum(weights * ranked), np.cumsum(weights)
+    total = max(float(right[-1]), 1e-12)
+    return Expected(right / np.maximum(accepted, 1e-12), right / total, 2 * right / (accepted + total))
 
 
 def balanced(expected: Expected) -> int | None:
@@ -50,16 +51,19 @@ def thorough(expected: Expected) -> int | None:
 AIMS: dict[str, Callable[[Expected], int | None]] = {"balanced": balanced, "precise": precise, "thorough": thorough}
 
 
-def thresholds(probabilities: Floats, aim: str) -> Floats:
+def thresholds(probabilities: Floats, aim: str, weights: Floats | None = None) -> Floats:
     """One threshold per aspect, half-way between two probabilities of a file. (n_sentences, n_aspects) -> (n_aspects,)
 
-    Where no sentence of the file is probable enough for "precise", the threshold is 90 % itself.
+    Where no sentence of the file is probable enough for "precise", the threshold is 90 % or above all of them.
     """
-    return np.array([_threshold(np.sort(column)[::-1], aim) for column in probabilities.T])
+    weights = np.ones(len(probabilities)) if weights is None else weights
+    return np.array([_threshold(column, weights, aim) for column in probabilities.T])
 
 
-def _threshold(ranked: Floats, aim: str) -> float:
-    cut = AIMS[aim](expect(ranked))
+def _threshold(probabilities: Floats, weights: Floats, aim: str) -> float:
+    order = np.argsort(-probabilities, kind="stable")
+    ranked = probabilities[order]
+    cut = AIMS[aim](expect(ranked, weights[order]))
     if cut is None:
         return max(WANTED, float(ranked[0]) + 1e-9)
     following = ranked[cut + 1] if cut + 1 < len(ranked) else 0.0

@@ -20,6 +20,7 @@ from awatt.aspect_model.classifiers import (
     background_rows,
     balanced_rows,
     fit_classifiers,
+    follow_labels,
     keep_examples,
     score,
 )
@@ -103,7 +104,7 @@ def learn_evidence(
     """From labels (n_sentences, n_aspects) of 0 and 1, at least one 1 per aspect, and names (n_aspects, dim)."""
     n_aspects = labels.shape[1]
     groups = [balanced_rows(sentences, labels), background_rows(settings, background, n_aspects)]
-    classifiers, left_out = fit_classifiers(settings, groups if soft is None else [*groups, soft])
+    classifiers, left_out = fit_classifiers(follow_labels(settings, len(labels)), groups if soft is None else [*groups, soft])
     examples = keep_examples(settings, sentences, labels)
     ordinary = measure_scale(score(settings, classifiers, examples, names, background))
     of_examples = score(settings, classifiers, examples, names, sentences)

@@ -27,15 +27,15 @@ UNLABELLED = ("products", "movies", "news", "tweets")  # whose licence allows to
 class TaskConfig:
     """How tasks are drawn."""
 
-    episodes: float = 0.35  # share of the tasks without a file, all aspects equally frequent
+    episodes: float = 0.3  # share of the tasks without a file, all aspects equally frequent
     inner_nodes: float = 0.4  # share of the tasks whose aspects are inner nodes of the category tree
     names: float = 0.7  # share of the tasks with the aspects' names
     wrong_names: float = 0.1  # of these, the share whose names stand at the wrong aspects
     names_only: float = 0.2  # share of the file tasks with names where no aspect, or not every one, has examples
-    random_labels: float = 0.4  # share of the file tasks in which sentences of the file are labelled
-    max_cells: int = 2500  # labelled sentences times aspects
-    n_file: int = 240
-    n_query: int = 120
+    random_labels: float = 0.45  # share of the file tasks in which sentences of the file are labelled
+    max_cells: int = 3000  # labelled sentences times aspects
+    n_file: int = 500
+    n_query: int = 150
     n_background: int = 120
     home: float = 0.7  # share of the tasks with review sentences in half of their background
 
@@ -71,7 +71,7 @@ class Pool(NamedTuple):
     others: Integers  # and of other kinds
 
 
-def read_pool(reviews: Sequence[tuple[str, Sequence[str]]], data: Path, review_share: float = 0.55) -> Pool:
+def read_pool(reviews: Sequence[tuple[str, Sequence[str]]], data: Path, review_share: float = 0.65) -> Pool:
     """From labelled review sentences, ``data/intents`` and ``data/unlabelled``."""
     texts: list[str] = []
     sources = []
@@ -132,7 +132,7 @@ def draw_task(pool: Pool, config: TaskConfig, rng: np.random.Generator) -> Task:
     n_random = 0
     if rng.random() < config.random_labels:
         n_random = min(int(np.exp(rng.uniform(np.log(10), np.log(500)))), config.max_cells // len(names))
-    n_file = int(np.exp(rng.uniform(np.log(20), np.log(config.n_file + 0.99)))) if rng.random() < 0.5 else config.n_file
+    n_file = int(np.exp(rng.uniform(np.log(20), np.log(config.n_file + 0.99)))) if rng.random() < 0.6 else config.n_file
     own, foreign = _draw_file(pool, mentions, free, n_random + n_file + config.n_query, rng)
     both = np.concatenate([numbers[own], foreign])
     truth = np.concatenate([labels[own], np.zeros((len(foreign), len(names)), dtype=bool)])
@@ -160,12 +160,11 @@ def _draw_file(
     none = _some(~mentions.any(1) & free, n_off - n_foreign, rng)
     n_foreign = n_off - len(none)
     # Each aspect as frequent as it likes to be.
-    weights = np.exp(rng.normal(0, rng.uniform(0, 1.3), mentions.shape[1]))
+    weights = np.exp(rng.normal(0, rng.uniform(0, 2.0), mentions.shape[1]))
     per_aspect = rng.multinomial(count - n_off, weights / weights.sum())
     some = [_some(column & free, n, rng) for column, n in zip(mentions.T, per_aspect)]
-    others = pool.others if rng.random() < 0.7 else pool.sources[rng.integers(len(pool.sources))].numbers
-    inside = np.isin(others, ()) if others is pool.others else np.zeros(len(others), dtype=bool)
-    foreign = rng.choice(others[~inside], min(n_foreign, len(others)), replace=False) if n_foreign else others[:0]
+    others = pool.others
+    foreign = rng.choice(others, min(n_foreign, len(others)), replace=False)
     return np.unique(np.concatenate([none, *some])), foreign
 
 

@@ -1,0 +1,109 @@
+"""The learner on the bundled vectors: what must hold whatever the weights are."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from awatt.aspect_model.estimates import describe, estimate_quality
+from awatt.aspect_model.learner import (
+    AspectModel,
+    LearnedAspects,
+    choose_thresholds,
+    known_probabilities,
+    learn,
+    probabilities,
+)
+from awatt.aspect_model.names import LabelledSentences
+from awatt.aspect_model.network import SCORE_COLUMNS, compute_logits, condition
+from awatt.aspect_model.weights import load_model
+from awatt.data.corpus import load_sample
+from awatt.matcher import Matcher
+
+ASPECTS = ["food", "service", "price"]
+TEXTS = ["The pizza was delicious.", "Our waiter was rude.", "Far too expensive for what it is.", "We came on a Monday."]
+LABELS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
+
+
+@cache
+def model() -> AspectModel:
+    return load_model(Matcher.load())
+
+
+@cache
+def reviews() -> tuple[str, ...]:
+    return load_sample().sentences[:60]
+
+
+def teach(texts: list[str], labels: np.ndarray, names: list[str], with_file: bool = True) -> LearnedAspects:  # type: ignore[type-arg]
+    tokenize = model().vectors.tokenize
+    file = tokenize(reviews()) if with_file else None
+    return learn(model(), LabelledSentences(tokenize(texts), labels), names, file)
+
+
+def scores(learned: LearnedAspects, texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+    return probabilities(model(), learned, model().vectors.tokenize(texts))
+
+
+@pytest.mark.parametrize("with_file", [True, False])
+def test_examples_are_recognised(with_file: bool) -> None:
+    found = scores(teach(TEXTS, LABELS, ASPECTS, with_file), ["The pasta was tasty.", "The waitress was friendly."])
+    assert found[0].argmax() == 0
+    assert found[1].argmax() == 1
+
+
+def test_names_alone_detect() -> None:
+    learned = teach([], np.zeros((0, 3), dtype=bool), ASPECTS)
+    assert scores(learned, ["The food was great."])[0].argmax() == 0
+
+
+def test_an_aspect_with_a_name_and_no_example_stands_beside_others() -> None:
+    learned = teach(TEXTS[:2], LABELS[:2], ASPECTS)
+    assert scores(learned, ["What a price!"])[0].argmax() == 2
+
+
+def test_a_score_does_not_depend_on_the_batch() -> None:
+    learned = teach(TEXTS, LABELS, ASPECTS)
+    together = scores(learned, list(reviews()))
+    alone = np.concatenate([scores(learned, [text]) for text in reviews()])
+    np.testing.assert_allclose(together, alone, atol=1e-7)
+
+
+def test_the_same_input_gives_the_same_scores() -> None:
+    first, second = (scores(teach(TEXTS, LABELS, ASPECTS), list(reviews())) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_more_of_a_score_is_never_less_likely() -> None:
+    rng = np.random.default_rng(0)
+    evidence = rng.normal(size=(50, 3, model().network.first.weights.shape[1] + 14))
+    biases = condition(model().network, evidence[:1], None)
+    before = compute_logits(model().network, biases, evidence)
+    for column in SCORE_COLUMNS:
+        more = evidence.copy()
+        more[..., column] += 0.5
+        assert (compute_logits(model().network, biases, more) >= before - 1e-9).all()
+
+
+def test_thorough_accepts_no_less_than_balanced_and_precise_no_more() -> None:
+    learned = teach(TEXTS, LABELS, ASPECTS)
+    precise, balanced, thorough = (choose_thresholds(model(), learned, aim) for aim in ("precise", "balanced", "thorough"))
+    assert (thorough <= balanced + 1e-9).all() or (precise >= balanced - 1e-9).all()
+
+
+def test_labels_as_they_come_calibrate() -> None:
+    """Forty off-topic sentences and nothing else new: what is found in the file falls."""
+    sample = load_sample()
+    off_topic = [text for text, row in zip(sample.sentences, sample.mentions, strict=True) if not row.any()][:40]
+    few = teach(TEXTS, LABELS, ASPECTS)
+    more = teach([*TEXTS, *off_topic], np.concatenate([LABELS, np.zeros((len(off_topic), 3), dtype=bool)]), ASPECTS)
+    assert more.n_drawn > few.n_drawn
+    assert known_probabilities(more).mean() < known_probabilities(few).mean()
+
+
+def test_a_handful_of_examples_cannot_tell_how_good_it_is() -> None:
+    learned = teach(TEXTS[:1], LABELS[:1, :1], ["food"], with_file=False)
+    quality = estimate_quality(learned, choose_thresholds(model(), learned))
+    assert "cannot be known yet" in describe(quality)
