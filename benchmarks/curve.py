@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from curve_sets import BUDGETS, CHOOSING, Draw, LabelledSet, draw_labels, labelled, load_sets, n_aspects_drawn
 
 from awatt.aspect_model.estimates import estimate_quality
 from awatt.aspect_model.learner import SAMPLE, AspectModel, choose_thresholds, learn, probabilities
+from awatt.aspect_model.model_file import WEIGHTS, load_model
 from awatt.aspect_model.names import LabelledSentences
-from awatt.aspect_model.weights import WEIGHTS, load_model
 from awatt.files import write_text, write_whole
 from awatt.metrics import calibration_error, false_aspects, macro_f1, mean_ci95, roc_auc
+from curve_sets import BUDGETS, CHOOSING, Draw, LabelledSet, draw_labels, labelled, load_sets, n_aspects_drawn
 
 CACHE = Path("/tmp/awatt-cache")
 MEASURES = ("macro_f1", "auc", "false_per_100", "ece", "best_f1", "covered")
@@ -156,7 +156,9 @@ def minilm_encode(texts: list[str]) -> Floats:
     with torch.inference_mode():
         for first in range(0, len(order), 64):
             part = order[first : first + 64]
-            batch = tokenizer([texts[n] for n in part], padding=True, truncation=True, max_length=128, return_tensors="pt")
+            batch = tokenizer(
+                [texts[n] for n in part], padding=True, truncation=True, max_length=128, return_tensors="pt"
+            )
             mask = batch["attention_mask"][..., None]
             means = (model(**batch).last_hidden_state * mask).sum(1) / mask.sum(1)
             found[part] = torch.nn.functional.normalize(means, dim=-1).numpy()
@@ -334,11 +336,11 @@ def table(out: Path) -> None:
 
 
 PREFACE = """\
-Budgets: the aspects' names alone; names and 1 or 5 examples per aspect; 5 and 50, 200 or 500 more sentences drawn at random
-from the file, off-topic ones included. At most 3,000 other sentences are tested; *fast* is given 500 of them as `reviews`,
-without labels. Macro-F1 at the detector's own thresholds, mean of the draws ± half of the 95 % interval. Logistic regression is
-class-balanced, on mean vectors, cut at 0.5. Designs were chosen on courses and feedback; the other sets chose nothing.
-The sets yelp-* are of the kind that the shipped weights were trained on (other sentences of its categories were seen)."""
+Budgets: the aspects' names alone; names and 1 or 5 examples per aspect; 5 and 50, 200 or 500 more sentences drawn at
+random from the file, off-topic ones included. At most 3,000 other sentences are tested; *fast* is given 500 of them as
+`reviews`, without labels. Macro-F1 at the detector's own thresholds, mean of the draws ± half of the 95 % interval.
+Logistic regression is class-balanced, on mean vectors, cut at 0.5. Designs were chosen on courses and feedback; the
+other sets chose nothing. The sets yelp-* are of the kind that the shipped weights were trained on."""
 DETAILS = (
     ("best_f1", "macro-F1 at the best thresholds, chosen with the truth", 100),
     ("auc", "AUC", 100),

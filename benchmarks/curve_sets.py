@@ -1,4 +1,4 @@
-"""The sets of the learning curve: real sentences with all their aspects, at natural shares, and draws of labels from them."""
+"""The sets of the learning curve: real sentences at natural shares with all their aspects, and draws of labels."""
 
 from __future__ import annotations
 

@@ -16,14 +16,19 @@ from awatt.aspect_model.learner import (
     learn,
     probabilities,
 )
+from awatt.aspect_model.model_file import load_model
 from awatt.aspect_model.names import LabelledSentences
 from awatt.aspect_model.network import SCORE_COLUMNS, compute_logits, condition
-from awatt.aspect_model.weights import load_model
 from awatt.data.corpus import load_sample
 from awatt.matcher import Matcher
 
 ASPECTS = ["food", "service", "price"]
-TEXTS = ["The pizza was delicious.", "Our waiter was rude.", "Far too expensive for what it is.", "We came on a Monday."]
+TEXTS = [
+    "The pizza was delicious.",
+    "Our waiter was rude.",
+    "Far too expensive for what it is.",
+    "We came on a Monday.",
+]
 LABELS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
 
 
@@ -87,20 +92,26 @@ def test_more_of_a_score_is_never_less_likely() -> None:
         assert (compute_logits(model().network, biases, more) >= before - 1e-9).all()
 
 
-def test_thorough_accepts_no_less_than_balanced_and_precise_no_more() -> None:
+def test_thorough_expects_to_find_nine_in_ten() -> None:
     learned = teach(TEXTS, LABELS, ASPECTS)
-    precise, balanced, thorough = (choose_thresholds(model(), learned, aim) for aim in ("precise", "balanced", "thorough"))
-    assert (thorough <= balanced + 1e-9).all() or (precise >= balanced - 1e-9).all()
+    likely = known_probabilities(learned)
+    accepted = likely >= choose_thresholds(model(), learned, "thorough")
+    assert ((likely * accepted).sum(0) >= 0.9 * likely.sum(0) - 1e-9).all()
 
 
 def test_labels_as_they_come_calibrate() -> None:
-    """Forty off-topic sentences and nothing else new: what is found in the file falls."""
+    """Every fifth sentence of a file is labelled; the others are the file. With examples alone nothing changes."""
     sample = load_sample()
-    off_topic = [text for text, row in zip(sample.sentences, sample.mentions, strict=True) if not row.any()][:40]
-    few = teach(TEXTS, LABELS, ASPECTS)
-    more = teach([*TEXTS, *off_topic], np.concatenate([LABELS, np.zeros((len(off_topic), 3), dtype=bool)]), ASPECTS)
-    assert more.n_drawn > few.n_drawn
-    assert known_probabilities(more).mean() < known_probabilities(few).mean()
+    columns = [sample.aspects.index(aspect) for aspect in ASPECTS]
+    tokenize = model().vectors.tokenize
+    file = tokenize([text for number, text in enumerate(sample.sentences) if number % 5])
+    labelled = LabelledSentences(tokenize(sample.sentences[::5]), sample.mentions[::5][:, columns])
+    learned = learn(model(), labelled, ASPECTS, file)
+    assert learned.n_drawn > len(labelled.labels) / 2
+    assert learned.calibration.shift.any()
+    examples = learn(model(), LabelledSentences(tokenize(TEXTS[:3]), LABELS[:3]), ASPECTS, file)
+    assert examples.n_drawn == 0
+    assert not examples.calibration.shift.any()
 
 
 def test_a_handful_of_examples_cannot_tell_how_good_it_is() -> None:

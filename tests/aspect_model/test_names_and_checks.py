@@ -44,7 +44,7 @@ def test_an_example_without_words_is_named() -> None:
 
 def test_examples_that_all_carry_every_aspect_tell_nothing_apart() -> None:
     with pytest.raises(AwattError, match="every example mentions both 'food' and 'service'"):
-        check_examples(["Good pizza, nice waiter.", "Bad soup, rude waiter."], np.ones((2, 2), bool), ["food", "service"])
+        check_examples(["Good pizza, nice waiter.", "Bad soup."], np.ones((2, 2), dtype=bool), ["food", "service"])
 
 
 def test_one_aspect_may_be_in_every_example() -> None:

@@ -56,7 +56,7 @@ def uncalibrated(n_values: int, n_aspects: int, prior: CalibrationPrior) -> Cali
 
 def calibrate(values: Floats, labels: Bools, sentence_weights: Floats, prior: CalibrationPrior) -> Calibration:
     """From left-out values (n_sentences, n_aspects, n_values) and labels (n_sentences, n_aspects): Newton's method."""
-    n_sentences, n_aspects, n_values = values.shape
+    n_aspects, n_values = values.shape[1:]
     start = np.zeros(n_values + 1 + n_aspects)
     start[0] = 1
     precision = 1 / _variances(n_values, n_aspects, prior)

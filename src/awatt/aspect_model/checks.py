@@ -27,11 +27,7 @@ def check_examples(texts: Sequence[str], labels: Bools, aspects: Sequence[str]) 
                 f"aspect '{aspect}' has no example, and its name says nothing. Give it an example sentence, or a name "
                 "in words."
             )
-        twins = [
-            other
-            for other in range(column)
-            if count and np.array_equal(labels[:, other], labels[:, column])
-        ]
+        twins = [other for other in range(column) if count and np.array_equal(labels[:, other], labels[:, column])]
         if twins and labels[:, column].all():
             raise AwattError(
                 f"every example mentions both '{aspects[twins[0]]}' and '{aspect}', so nothing tells them apart. "

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.evidence import Line
-from awatt.models.ops import product, segment_sums, unit, weighted_sums
+from awatt.models.ops import product, unit, weighted_sums
 
 Floats = npt.NDArray[np.float32]
 
@@ -121,9 +121,7 @@ def _fit_part(settings: Settings, groups: list[LabelledRows], part: slice) -> tu
     return whole, attention, attended, left_out
 
 
-def ridge(
-    rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left_out: int = 0
-) -> tuple[Floats, Floats]:
+def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left_out: int = 0) -> tuple[Floats, Floats]:
     """Weighted ridge regression; for the first rows also what the fit without that row predicts for it.
 
     rows (n or 1, n_rows, dim), targets and weights (n, n_rows) -> (n, dim), (n, n_left_out). The smaller of the two
@@ -167,9 +165,7 @@ def keep_examples(settings: Settings, sentences: Line, labels: Floats) -> Exampl
     return Examples(unit(sentences.means - settings.centre)[kept], labels[kept])
 
 
-def score(
-    settings: Settings, classifiers: Classifiers, examples: Examples, names: Floats, sentences: Line
-) -> Scores:
+def score(settings: Settings, classifiers: Classifiers, examples: Examples, names: Floats, sentences: Line) -> Scores:
     """All scores of the sentences; ``names`` are unit vectors (n_aspects, dim), zeros for an aspect without one."""
     share, last = settings.mean_share, classifiers.attended[:, :-1]
     directions = np.concatenate([direction(classifiers.attention), direction(classifiers.attended), names])
@@ -183,9 +179,8 @@ def score(
     )
     temperature = settings.nearest_temperature
     alike = np.exp(temperature * (product(unit(sentences.means - settings.centre), examples.vectors) - 1))
-    nearest, negative = (
-        1 + np.log(product(alike, labels.T) + 1e-7) / temperature for labels in (examples.labels, 1 - examples.labels)
-    )
+    nearest = 1 + np.log(product(alike, examples.labels.T) + 1e-30) / temperature
+    negative = 1 + np.log(product(alike, 1 - examples.labels.T) + 1e-7) / temperature  # there may be none
     return Scores(attended, whole, of_word, nearest, negative, of_name)
 
 

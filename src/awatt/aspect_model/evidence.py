@@ -14,7 +14,6 @@ from awatt.aspect_model.classifiers import (
     Classifiers,
     Examples,
     Floats,
-    LabelledRows,
     Scores,
     Settings,
     background_rows,
@@ -99,18 +98,17 @@ def learn_evidence(
     background: Line,
     names: Floats,
     file: Line | None = None,
-    soft: LabelledRows | None = None,
 ) -> LearnedEvidence:
     """From labels (n_sentences, n_aspects) of 0 and 1, at least one 1 per aspect, and names (n_aspects, dim)."""
     n_aspects = labels.shape[1]
     groups = [balanced_rows(sentences, labels), background_rows(settings, background, n_aspects)]
-    classifiers, left_out = fit_classifiers(follow_labels(settings, len(labels)), groups if soft is None else [*groups, soft])
+    classifiers, left_out = fit_classifiers(follow_labels(settings, len(labels)), groups)
     examples = keep_examples(settings, sentences, labels)
     ordinary = measure_scale(score(settings, classifiers, examples, names, background))
     of_examples = score(settings, classifiers, examples, names, sentences)
     facts = _facts(labels, left_out, names, of_examples, ordinary)
     in_file, attended = ordinary, np.zeros((0, n_aspects), np.float32)
-    if file is not None and len(file.lengths) > 1:
+    if file is not None:
         of_file = score(settings, classifiers, examples, names, file)
         in_file, attended = measure_scale(of_file), np.sort(of_file.attended, 0)
     return LearnedEvidence(classifiers, examples, names, facts, ordinary, in_file, attended)
@@ -190,7 +188,7 @@ def compute_evidence(settings: Settings, learned: LearnedEvidence, sentences: Li
     if n_file:
         in_file = on_scale(raw, learned.file)
         higher = np.stack(
-            [n_file - np.searchsorted(known, new) for known, new in zip(learned.file_attended.T, raw.attended.T)], 1
+            [n_file - np.searchsorted(*pair) for pair in zip(learned.file_attended.T, raw.attended.T, strict=True)], 1
         )
         columns |= {
             "attended_in_file": in_file.attended,

@@ -2,7 +2,7 @@
 
 A task is a file of sentences, a few aspects and some labels. Files differ in the share of off-topic sentences, in how
 frequent each aspect is and in what they are about; labels are none (the names alone), a few per aspect, or hundreds of
-sentences drawn from the file. A third of the tasks are like the benchmark's episodes: no file, aspects equally frequent.
+sentences drawn from the file. Some tasks are like the benchmark's episodes: no file, aspects equally frequent.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def read_pool(reviews: Sequence[tuple[str, Sequence[str]]], data: Path, review_s
     for name in UNLABELLED:
         lines = (data / "unlabelled" / f"{name}.txt").read_text("utf-8").splitlines()
         others.append(add(name, [(line, ()) for line in lines if len(line.split()) > 2]))
-    rest = 1 - review_share
-    return Pool(texts, sources, [review_share, 0.45 * rest, 0.2 * rest, 0.35 * rest], of_reviews, np.concatenate(others))
+    shares = [review_share, *((1 - review_share) * np.array([0.45, 0.2, 0.35])).tolist()]
+    return Pool(texts, sources, shares, of_reviews, np.concatenate(others))
 
 
 def draw_task(pool: Pool, config: TaskConfig, rng: np.random.Generator) -> Task:
@@ -115,7 +115,8 @@ def draw_task(pool: Pool, config: TaskConfig, rng: np.random.Generator) -> Task:
         if any(names) and rng.random() < config.names_only:
             counts[rng.random(len(names)) < rng.choice([0.5, 1.0, 1.0])] = 0
             counts[[not name for name in names]] = np.maximum(counts[[not name for name in names]], 1)
-    examples = np.unique(np.concatenate([_some(column, count, rng) for column, count in zip(mentions.T, counts)]))
+    picked = [_some(column, count, rng) for column, count in zip(mentions.T, counts, strict=True)]
+    examples = np.unique(np.concatenate(picked))
     free = np.ones(len(mentions), dtype=bool)
     free[examples] = False
     background = _background(pool, config, rng)
@@ -126,9 +127,7 @@ def draw_task(pool: Pool, config: TaskConfig, rng: np.random.Generator) -> Task:
         none = _some(~mentions.any(1) & free, round(len(query) * rate / (1 - rate)), rng)
         query = np.concatenate([query, none])
         nothing = np.zeros(0, dtype=np.int64)
-        return Task(
-            names, numbers[examples], labels[examples], nothing, numbers[query], labels[query], background
-        )
+        return Task(names, numbers[examples], labels[examples], nothing, numbers[query], labels[query], background)
     n_random = 0
     if rng.random() < config.random_labels:
         n_random = min(int(np.exp(rng.uniform(np.log(10), np.log(500)))), config.max_cells // len(names))
@@ -162,9 +161,8 @@ def _draw_file(
     # Each aspect as frequent as it likes to be.
     weights = np.exp(rng.normal(0, rng.uniform(0, 2.0), mentions.shape[1]))
     per_aspect = rng.multinomial(count - n_off, weights / weights.sum())
-    some = [_some(column & free, n, rng) for column, n in zip(mentions.T, per_aspect)]
-    others = pool.others
-    foreign = rng.choice(others, min(n_foreign, len(others)), replace=False)
+    some = [_some(column & free, n, rng) for column, n in zip(mentions.T, per_aspect, strict=True)]
+    foreign = rng.choice(pool.others, min(n_foreign, len(pool.others)), replace=False)
     return np.unique(np.concatenate([none, *some])), foreign
 
 

@@ -1,13 +1,13 @@
 """Trains the small network on tasks: ``python -m awatt.aspect_model.train --data datasets``. Needs torch.
 
-The token vectors, the classifiers' temperatures and penalties are those of the bundled model. The evidence of every task is
-computed once, which takes most of the time, and kept in a file; the network is then trained in a minute.
+The token vectors and the classifiers' temperatures and penalties are those of the bundled model. The evidence of every
+task is computed once; the network is then trained on it in a few passes.
 """
 
 from __future__ import annotations
 
 import argparse
-import pickle
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,19 +22,16 @@ from torch import Tensor, nn
 from awatt.aspect_model.calibration import CalibrationPrior
 from awatt.aspect_model.classifiers import Settings
 from awatt.aspect_model.evidence import compute_evidence, learn_evidence
+from awatt.aspect_model.model_file import WEIGHTS, save_model
 from awatt.aspect_model.names import LabelledSentences, add_names
 from awatt.aspect_model.network import FACT_COLUMNS, FACTS, SCORES, Layer, Network, compute_logits, condition
 from awatt.aspect_model.tasks import UNLABELLED, Pool, TaskConfig, draw_task, read_pool
-from awatt.aspect_model.weights import WEIGHTS, save_model
-from awatt.bundle import DATASETS, merge
-from awatt.data.corpus import load_corpus
-from awatt.data.sampler import EpisodeSampler, EpisodeShape
+from awatt.bundle import merge
 from awatt.files import shared_folder
 from awatt.matcher import Matcher
-from awatt.metrics import macro_f1
 from awatt.packed import Sentences
 
-_THRESHOLDS = np.arange(0.1, 0.61, 0.05).round(2)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class TrainConfig:
     rare_aspects: float = 0.1  # an aspect's loss counts 1 / (this + its entropy): rare ones are not drowned
     home_background: int = 60  # background sentences of the train reviews
     other_background: int = 60  # and of products, films, news and tweets
-    validation_episodes: int = 60
     seed: int = 5
 
 
@@ -149,7 +145,7 @@ def train_network(tasks: list[EvidenceTask], config: TrainConfig) -> Network:
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
-        print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}", flush=True)
+        _log.info("epoch %d: loss %.4f", epoch + 1, np.mean(losses))
     return _detached(trained.network())
 
 
@@ -170,33 +166,6 @@ def _detached(value: object) -> Network:
     return type(value)(*map(_detached, value))  # type: ignore[call-overload,no-any-return]
 
 
-def choose_threshold(
-    matcher: Matcher, settings: Settings, network: Network, background: Sentences, data: Path, config: TrainConfig
-) -> float:
-    """The threshold without a file: that of the best macro-F1 on the validation categories, with and without none."""
-    reached = np.zeros(len(_THRESHOLDS))
-    ordinary = matcher.read(background)
-    for dataset in DATASETS:
-        corpus = load_corpus(data / dataset, "val")
-        sentences = matcher.tokenize(corpus.sentences)
-        for n_way, none_rate in ((5, 0.0), (10, 0.0), (5, 0.3), (10, 0.3)):
-            shape = EpisodeShape(n_way, 5, 5, none_rate)
-            for batch in EpisodeSampler(corpus, shape, config.seed).batches(0, config.validation_episodes, 1):
-                episode = batch[0]
-                support = np.unique(episode.support)
-                labels = corpus.mentions[support[:, None], episode.aspects].astype(np.float32)
-                names = matcher.name_vectors([""] * n_way)
-                learned = learn_evidence(settings, matcher.read(sentences.take(support)), labels, ordinary, names)
-                evidence = compute_evidence(settings, learned, matcher.read(sentences.take(episode.query)))
-                logits = compute_logits(network, condition(network, evidence[:1], None), evidence)
-                found = [1 / (1 + np.exp(-logits)) >= threshold for threshold in _THRESHOLDS]
-                reached += [float(macro_f1(each, episode.targets)) for each in found]
-    best = int(reached.argmax())
-    count = config.validation_episodes * len(DATASETS) * 4
-    print(f"validation: macro-F1 {100 * reached[best] / count:.2f} at {_THRESHOLDS[best]}", flush=True)
-    return float(_THRESHOLDS[best])
-
-
 def draw_background(matcher: Matcher, reviews: list[str], data: Path, config: TrainConfig) -> Sentences:
     """The sentences that ship: some of the train reviews, some of other kinds whose licence allows it."""
     rng = np.random.default_rng(config.seed)
@@ -213,11 +182,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that 'awatt data build' wrote")
     parser.add_argument("--out", type=Path, default=WEIGHTS)
-    parser.add_argument("--evidence", type=Path, nargs="+", help="files of evidence made before, to train on as well")
-    parser.add_argument("--keep", type=Path, help="where to keep the evidence")
     parser.add_argument("--tasks", type=int, default=TrainConfig.tasks)
     parser.add_argument("--epochs", type=int, default=TrainConfig.epochs)
     asked = parser.parse_args()
+    logging.basicConfig(level=logging.INFO)
     torch.set_num_threads(1)
     config = TrainConfig(tasks=asked.tasks, epochs=asked.epochs)
     matcher = Matcher.load()
@@ -228,14 +196,9 @@ def main() -> None:
         for text, row in zip(corpus.sentences, corpus.mentions, strict=True)
     ]
     folder = shared_folder() / "data"
-    tasks = [EvidenceTask(*task[:3]) for path in asked.evidence or [] for task in pickle.loads(path.read_bytes())]
-    tasks += make_evidence(matcher, settings, read_pool(rows, folder), config)
-    if asked.keep:
-        asked.keep.write_bytes(pickle.dumps([tuple(task) for task in tasks]))
-    network = train_network(tasks, config)
+    network = train_network(list(make_evidence(matcher, settings, read_pool(rows, folder), config)), config)
     background = draw_background(matcher, list(corpus.sentences), folder, config)
-    threshold = choose_threshold(matcher, settings, network, background, asked.data, config)
-    save_model(asked.out, settings, network, background, threshold, CalibrationPrior())
+    save_model(asked.out, settings, network, background, CalibrationPrior())
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Background(NamedTuple):
 def load_model(vectors: Matcher, path: Path = WEIGHTS) -> AspectModel:
     """The model on these token vectors."""
     arrays = load_file(path)
-    scalars = {name: float(arrays[f"settings.{name}"]) for name in Settings._fields if name != "centre"}
+    scalars = {name: float(arrays[f"settings.{name}"].item()) for name in Settings._fields if name != "centre"}
     layers = {name: _read(Layer, arrays, f"network.{name}.") for name in ("first", "second", "last")}
     others = [name for name in Network._fields if name not in layers]
     ordinary = _read(Background, arrays, "background.")
@@ -40,7 +40,6 @@ def load_model(vectors: Matcher, path: Path = WEIGHTS) -> AspectModel:
         Settings(**scalars, centre=arrays["settings.centre"]),
         Network(**layers, **{name: _double(arrays[f"network.{name}"]) for name in others}),
         vectors.read(Sentences(ordinary.ids.astype(np.int64), ordinary.lengths.astype(np.int64))),
-        float(arrays["threshold"]),
         CalibrationPrior(*arrays["prior"].tolist()),
     )
 
@@ -50,12 +49,10 @@ def save_model(
     settings: Settings,
     network: Network,
     background: Sentences,
-    threshold: float,
     prior: CalibrationPrior,
 ) -> None:
     """What ``load_model`` reads."""
     arrays: dict[str, npt.NDArray[Any]] = {
-        "threshold": np.array(threshold),
         "prior": np.array(prior),
         "background.ids": background.ids.astype(np.int32),
         "background.lengths": background.lengths.astype(np.int32),
