@@ -118,3 +118,17 @@ def test_a_handful_of_examples_cannot_tell_how_good_it_is() -> None:
     learned = teach(TEXTS[:1], LABELS[:1, :1], ["food"], with_file=False)
     quality = estimate_quality(learned, choose_thresholds(model(), learned))
     assert "cannot be known yet" in describe(quality)
+
+
+@pytest.mark.parametrize("n_aspects", [1, 5])
+def test_without_a_file_and_names_the_scores_are_those_of_the_bundled_model(n_aspects: int) -> None:
+    """The benchmark's episodes have neither: its numbers stay what they were."""
+    sample = load_sample()
+    picked = np.unique(np.concatenate([np.flatnonzero(column)[:5] for column in sample.mentions.T[:n_aspects]]))
+    labels = sample.mentions[picked][:, :n_aspects]
+    matcher = model().vectors
+    sentences = matcher.tokenize(sample.sentences)
+    learned = learn(model(), LabelledSentences(sentences.take(picked), labels), [""] * n_aspects)
+    expected = matcher.probabilities(matcher.adapt(sentences.take(picked), labels), sentences)
+    np.testing.assert_allclose(probabilities(model(), learned, sentences), expected, atol=1e-5)
+    np.testing.assert_allclose(choose_thresholds(model(), learned), matcher.threshold)

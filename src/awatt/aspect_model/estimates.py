@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 DRAWS = 400
 LEVEL = 0.9
-TOO_WIDE = 0.6  # an interval of F1 that says nothing
+TOO_WIDE = 0.4  # an interval of F1 that says nothing
 
 
 class Estimate(NamedTuple):
