@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from awatt.aspect_model.arrays import from_arrays, to_arrays
 from awatt.aspect_model.estimates import describe, estimate_quality
 from awatt.aspect_model.learner import (
     AspectModel,
@@ -132,3 +133,10 @@ def test_without_a_file_and_names_the_scores_are_those_of_the_bundled_model(n_as
     expected = matcher.probabilities(matcher.adapt(sentences.take(picked), labels), sentences)
     np.testing.assert_allclose(probabilities(model(), learned, sentences), expected, atol=1e-5)
     np.testing.assert_allclose(choose_thresholds(model(), learned), matcher.threshold)
+
+
+@pytest.mark.parametrize("with_file", [True, False])
+def test_what_was_learned_can_be_saved(with_file: bool) -> None:
+    learned = teach(TEXTS, LABELS, ASPECTS, with_file)
+    again = from_arrays(LearnedAspects, to_arrays(learned))
+    np.testing.assert_array_equal(scores(again, list(reviews())), scores(learned, list(reviews())))

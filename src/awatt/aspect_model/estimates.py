@@ -1,7 +1,7 @@
 """How good to expect a detector to be: precision, recall and F1 with intervals that know what is not known.
 
-The calibration's posterior says which other calibrations the labels allow. Under each of them the file's probabilities,
-and with them expected precision, recall and F1 at the thresholds in use, would be others: their spread is the interval.
+The calibration's posterior says which other calibrations the labels allow. Under each of them the file's labels, and
+with them precision, recall and F1 at the thresholds in use, would be others: their spread is the interval.
 With names or a handful of examples the posterior is the prior, and the interval says that little can be known yet.
 """
 
@@ -17,6 +17,7 @@ from awatt.aspect_model.learner import LearnedAspects
 Floats = npt.NDArray[np.float64]
 
 DRAWS = 400
+REPEATS = 4  # every sentence of the file's sample stands for so many: the truth is measured on some 2,000 sentences
 LEVEL = 0.9
 TOO_WIDE = 0.4  # an interval of F1 that says nothing
 
@@ -69,7 +70,10 @@ def estimate_quality(learned: LearnedAspects, thresholds: Floats) -> Quality | N
 
 
 def expect_under_posterior(learned: LearnedAspects, thresholds: Floats) -> Expectation:
-    """Draw calibrations; what is accepted stays as it is, how likely it is right follows the drawn calibration."""
+    """Draw calibrations, and labels by them; what is accepted stays as it is.
+
+    Labels are drawn, too, as whoever measures it will meet a limited number of them: of a rare aspect only a few.
+    """
     calibration, values = learned.calibration, learned.known_values
     weights = learned.known_weights[:, None]
     accepted = calibration.logits(values) >= np.log(thresholds / (1 - thresholds))
@@ -80,7 +84,8 @@ def expect_under_posterior(learned: LearnedAspects, thresholds: Floats) -> Expec
     for number, drawn in enumerate(noise):
         slope = calibration.weights + drawn[:n_values]
         shift = calibration.shift + drawn[n_values] + drawn[n_values + 1 :]
-        likely = weights / (1 + np.exp(-(values @ slope + shift)))
+        likely = 1 / (1 + np.exp(-(values @ slope + shift)))
+        likely = weights * rng.binomial(REPEATS, likely) / REPEATS
         right, found, total = (likely * accepted).sum(0), (weights * accepted).sum(0), likely.sum(0)
         precision[number] = right / np.maximum(found, 1e-9)
         recall[number] = right / np.maximum(total, 1e-9)
