@@ -23,6 +23,7 @@ Bools = npt.NDArray[np.bool_]
 _STEPS = 30  # of Newton's method; it stops far earlier
 _TOLERANCE = 1e-8
 _LARGEST_STEP = 2.0
+CHOSEN = 10  # examples that a person chooses of an aspect, at most
 _FREQUENT = 0.05  # share of a file from which on an aspect's labels tell how many sentences were drawn at random
 
 
@@ -107,17 +108,21 @@ def representative_weights(labels: Bools, probabilities: Floats) -> Floats:
 
     Examples were chosen for their aspect, so that aspects are more frequent among labels than in the file, and the
     calibration would find too much. Nobody tells which sentences were chosen and which were drawn from the file, but
-    the file's own probabilities (n_file, n_aspects) say how often each group should come: the largest sample that can
-    be among the labels is the smallest of count / share over the frequent groups, off-topic being one of them. A group
-    with more sentences than such a sample would have is weighted down to it; a sentence has its rarest group's weight.
+    two things are known. Hardly anybody chooses more than ten of a group (an aspect, or off-topic): of a group with n
+    labels at least n - 10 came as they are. And the file's own probabilities (n_file, n_aspects; none without a file)
+    say how often each group should come: the largest sample that can be among the labels has the smallest count / share
+    of the frequent groups as its size. A group counts what the more generous of the two says; a sentence as its least
+    group.
     """
     groups = np.concatenate([labels, ~labels.any(1, keepdims=True)], 1)
-    shares = np.append(probabilities.mean(0), np.prod(1 - probabilities, 1).mean())
-    counts = groups.sum(0)
-    frequent = shares >= _FREQUENT
-    sizes = counts[frequent] / shares[frequent]
-    drawn = min(float(len(labels)), float(sizes.min()) if len(sizes) else float(len(labels)))
-    weights = np.minimum(1.0, drawn * shares / np.maximum(counts, 1))
+    counts = np.maximum(groups.sum(0), 1)
+    weights = np.maximum(counts - CHOSEN, 0) / counts
+    if len(probabilities):
+        shares = np.append(probabilities.mean(0), np.prod(1 - probabilities, 1).mean())
+        frequent = shares >= _FREQUENT
+        sizes = groups.sum(0)[frequent] / shares[frequent]
+        drawn = min(len(labels), float(sizes.min())) if len(sizes) else len(labels)
+        weights = np.maximum(weights, np.minimum(1.0, drawn * shares / counts))
     return np.asarray(np.where(groups, weights, np.inf).min(1))
 
 

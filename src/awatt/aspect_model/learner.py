@@ -40,6 +40,7 @@ Bools = npt.NDArray[np.bool_]
 
 FOLDS = 5
 FEWEST_DRAWN = 10.0  # sentences that may be a sample of the file, below which labels do not calibrate
+MANY_PER_ASPECT = 20  # labelled sentences, from which on they calibrate even without a file and off-topic ones
 SAMPLE = 500  # sentences of a file that are looked at
 FEWEST_REVIEWS = 10  # sentences of a file, below which it says nothing
 SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to the network's logit
@@ -145,10 +146,12 @@ def _fit(model: AspectModel, given: LabelledSentences, names: Sequence[str], fil
 
 def _sample_weights(labels: Bools, calibration: Calibration, values: Floats) -> Floats:
     """How much each labelled sentence counts as one drawn at random. (n_labelled,)"""
+    weights = representative_weights(labels, _logistic(calibration.logits(values)))
     if len(values):
-        return representative_weights(labels, _logistic(calibration.logits(values)))
-    # Without a file nothing tells the shares: off-topic labels are the sign that sentences were labelled as they came.
-    return np.full(len(labels), float((~labels.any(1)).sum() >= FEWEST_DRAWN))
+        return weights
+    # Without a file, off-topic labels or a great many show that sentences were labelled as they came.
+    as_they_came = (~labels.any(1)).sum() >= FEWEST_DRAWN or len(labels) >= MANY_PER_ASPECT * labels.shape[1]
+    return weights * float(as_they_came)
 
 
 def _cross_fit(model: AspectModel, given: LabelledSentences, names: Sequence[str], file: Line | None) -> Floats:
