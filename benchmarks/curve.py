@@ -255,7 +255,7 @@ def rows(model: Path | None) -> dict[str, Row]:
 
 def suggest_curve(sets: list[str], draws: int, out: Path, path: Path | None) -> None:
     """From names alone, label 25 sentences at a time: those that are suggested, or random ones, out of the same 500."""
-    model, found = load_model(potion(), path or WEIGHTS), dict[str, Any]()
+    model, row, found = load_model(potion(), path or WEIGHTS), fast(path), dict[str, Any]()
     for name in sets:
         data = load_sets()[name]()
         for number in range(draws):
@@ -264,7 +264,7 @@ def suggest_curve(sets: list[str], draws: int, out: Path, path: Path | None) -> 
                 known = draw.random[:0]
                 for count in SUGGESTED:
                     trial = Trial(data, draw, known)
-                    f1 = measure(fast(path)(trial), trial.truth)["macro_f1"]
+                    f1 = measure(row(trial), trial.truth)["macro_f1"]
                     found.setdefault(name, {}).setdefault(arm, {}).setdefault(str(count), []).append(f1)
                     print(name, number, arm, count, f1, flush=True)
                     if count != SUGGESTED[-1]:
