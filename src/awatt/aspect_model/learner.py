@@ -47,6 +47,9 @@ SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to 
 _SINGLE_COLUMNS = [FEATURES.index(name) for name in SINGLE_SCORES]
 _RENAMED = {"own": "positives", "others": "negatives", "n_examples": "n_positives"}
 _BUNDLED_COLUMNS = [FEATURES.index(_RENAMED.get(name, name)) for name in BUNDLED_FEATURES]
+# "balanced", with a file but without labels that calibrate: how frequent an aspect is, is then known too badly for a
+# threshold of its own (results/curve/LOG.md)
+UNCALIBRATED_THRESHOLD = 0.2
 DEFAULT_THRESHOLDS = {"precise": 0.75, "thorough": 0.1}  # without a file and without enough labels to know better
 
 
@@ -113,6 +116,8 @@ def choose_thresholds(model: AspectModel, learned: LearnedAspects, aim: str = "b
     if not len(learned.known_values):
         default = DEFAULT_THRESHOLDS.get(aim, model.vectors.threshold)
         return np.full(len(learned.calibration.shift), default)
+    if aim == "balanced" and not learned.n_drawn:
+        return np.full(len(learned.calibration.shift), UNCALIBRATED_THRESHOLD)
     return thresholds(known_probabilities(learned), aim, learned.known_weights)
 
 
