@@ -74,7 +74,7 @@ def calibrate(values: Floats, labels: Bools, sentence_weights: Floats, prior: Ca
         if np.abs(step).max() < _TOLERANCE:
             break
     shift = found[n_values] + found[n_values + 1 :]
-    return Calibration(found[:n_values], shift, np.linalg.inv(curvature))
+    return Calibration(found[:n_values], shift, np.asarray(np.linalg.inv(curvature), dtype=np.float64))
 
 
 def _variances(n_values: int, n_aspects: int, prior: CalibrationPrior) -> Floats:

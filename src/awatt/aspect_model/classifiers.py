@@ -191,12 +191,12 @@ def attention_weights(cosines: Floats, temperature: float) -> Floats:
 
 def direction(classifiers: Floats) -> Floats:
     """The unit vector whose product with a word's vector says how much the word speaks for the aspect."""
-    return unit(classifiers[:, :-1])  # type: ignore[no-any-return]
+    return unit(classifiers[:, :-1])
 
 
 def _pooled(weights: Floats, values: Floats, sentences: Line) -> Floats:
     """Weighted means over the words of each sentence. (n_words, n) -> (n_sentences, n)"""
-    return sentences.sums(weights * values) / sentences.sums(weights)  # type: ignore[no-any-return]
+    return sentences.sums(weights * values) / sentences.sums(weights)
 
 
 def _with_constant(vectors: Floats) -> Floats:
