@@ -108,8 +108,8 @@ class RunModel:
         if mode == "paper":
             threshold = self._static(len(fitted.summaries))
         scored = self._score(fitted, sentences)
-        scores = threshold.evidence(scored) if threshold.probabilistic else scored.probabilities
-        accepted = threshold.select(scored)
+        evidence = threshold.evidence(scored)
+        scores, accepted = evidence if threshold.probabilistic else scored.probabilities, threshold.accept(evidence)
         return Prediction(scores[0].cpu().numpy().astype(np.float64), accepted[0].cpu().numpy())
 
     def _score(self, fitted: Support, sentences: Sentences) -> Scored:

@@ -58,10 +58,11 @@ def predictions(system: System, batches: Iterable[Scored]) -> Iterator[Predicted
     """Apply the system's threshold to scored episodes."""
     threshold = system.threshold
     for scored in batches:
+        evidence = threshold.evidence(scored)
         yield PredictedEpisodes(
             ranking=scored.probabilities.cpu().numpy(),
-            evidence=threshold.evidence(scored).detach().cpu().numpy(),
-            selected=threshold.select(scored).cpu().numpy(),
+            evidence=evidence.detach().cpu().numpy(),
+            selected=threshold.accept(evidence).cpu().numpy(),
             targets=scored.targets.cpu().numpy(),
             probabilistic=threshold.probabilistic,
         )

@@ -133,8 +133,8 @@ class Acceptance(Threshold):
         """The probability that the aspect is mentioned."""
         return self.logits(scored).sigmoid()
 
-    def select(self, scored: Scored) -> Tensor:
-        return self.evidence(scored) > self.value
+    def accept(self, evidence: Tensor) -> Tensor:
+        return evidence > self.value
 
     def constant(self, n_way: int) -> float:
         return float(self.value)

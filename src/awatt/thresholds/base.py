@@ -48,8 +48,12 @@ class Threshold(nn.Module, ABC):
         self.config, self.n_way, self.dim = config, n_way, dim
 
     @abstractmethod
+    def accept(self, evidence: Tensor) -> Tensor:
+        """Which aspects each query gets, from ``evidence``. (episodes, n_query, n_way) -> the same, bool"""
+
     def select(self, scored: Scored) -> Tensor:
-        """Whether each aspect is selected for each query. (episodes, n_query, n_way) bool"""
+        """Which aspects each query gets. (episodes, n_query, n_way) bool"""
+        return self.accept(self.evidence(scored))
 
     def evidence(self, scored: Scored) -> Tensor:
         """Score the decision is based on, comparable across queries. Same shape as ``select``."""

@@ -70,8 +70,8 @@ class KernelRegression(Threshold):
         """The ranking minus the query's threshold."""
         return scored.probabilities - self.threshold(scored)[..., None]
 
-    def select(self, scored: Scored) -> Tensor:
-        return self.evidence(scored) > 0
+    def accept(self, evidence: Tensor) -> Tensor:
+        return evidence > 0
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
         """Choose the bandwidth and the weight with the best macro-F1 on validation."""

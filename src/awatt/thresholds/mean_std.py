@@ -43,8 +43,8 @@ class MeanStd(Threshold):
         super().__init__(config, n_way, dim)
         self.register_buffer("value", torch.tensor(default_threshold(n_way)))
 
-    def select(self, scored: Scored) -> Tensor:
-        return scored.probabilities >= self.value
+    def accept(self, evidence: Tensor) -> Tensor:
+        return evidence >= self.value
 
     def constant(self, n_way: int) -> float:
         return float(self.value)

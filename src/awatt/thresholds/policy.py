@@ -120,8 +120,8 @@ class Policy(Threshold):
         """The ranking minus the query's threshold; inference takes the mode of the distribution."""
         return self.ranking(scored) - beta_mode(*self.parameters_of(scored))[..., None]
 
-    def select(self, scored: Scored) -> Tensor:
-        return self.evidence(scored) >= 0
+    def accept(self, evidence: Tensor) -> Tensor:
+        return evidence >= 0
 
     def loss(self, scored: Scored) -> Tensor:
         """Eq. 8: -(score - score*) log P(tau), the rewards of a sampled threshold and of the mode."""

@@ -39,8 +39,8 @@ class Radius(Threshold):
     def evidence(self, scored: Scored) -> Tensor:
         return scored.scores
 
-    def select(self, scored: Scored) -> Tensor:
-        return scored.scores > self.value
+    def accept(self, evidence: Tensor) -> Tensor:
+        return evidence > self.value
 
     def calibrate(self, validation: Sequence[Scored]) -> None:
         ordered = torch.cat([scored.scores.flatten() for scored in validation]).sort().values

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from awatt.errors import AwattError
-from awatt.thresholds.base import Scored, Threshold
+from awatt.thresholds.base import Threshold
 from awatt.thresholds.default import default_threshold
 
 
@@ -27,8 +27,8 @@ class Static(Threshold):
 
     config_type = StaticConfig
 
-    def select(self, scored: Scored) -> Tensor:
-        return scored.probabilities >= self.constant(scored.probabilities.shape[-1])
+    def accept(self, evidence: Tensor) -> Tensor:
+        return evidence >= self.constant(evidence.shape[-1])
 
     def constant(self, n_way: int) -> float:
         return float(self.config.value) if self.config.value >= 0 else default_threshold(n_way)
