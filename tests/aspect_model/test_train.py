@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from awatt.aspect_model import train as training
 from awatt.aspect_model.model import AspectModel
-from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, best_threshold, load_merged, train
+from awatt.aspect_model.train import DATASETS, TaskSampler, TrainDetectorConfig, load_merged, train
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
 from awatt.metrics import reliability
@@ -113,12 +113,6 @@ def test_the_command(
     options = [part for item in settings for part in ("--set", item)]
     assert run("train-detector", "--data", data, "--out", tmp_path / "model", *options).code == 0
     assert AspectModel.load(tmp_path / "model").settings["training"]["tasks"] == 4
-
-
-def test_the_best_threshold_maximises_macro_f1() -> None:
-    targets = np.array([[[True, False], [True, False], [False, True], [False, False]]])
-    probabilities = np.array([[[0.9, 0.34], [0.44, 0.1], [0.2, 0.38], [0.33, 0.3]]])
-    assert best_threshold([probabilities], [targets]) == 0.35
 
 
 # ---- the folder

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,11 +25,11 @@ from awatt.aspect_model.model import AspectModel
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.encoders.static import default_folder, read_model2vec
-from awatt.metrics import macro_f1
+from awatt.thresholds.calibration import best_setting
 
 DATASETS = ("FewAsp(single)", "FewAsp(multi)", "FewAsp")
 VALIDATION = tuple(EpisodeShape(n_way, 5, 5, none_rate) for n_way in (5, 10) for none_rate in (0.0, 0.3))
-_THRESHOLDS = np.arange(0.1, 0.61, 0.05).round(2)
+_THRESHOLDS: list[float] = np.arange(0.1, 0.61, 0.05).round(2).tolist()
 
 
 @dataclass(frozen=True)
@@ -269,14 +269,8 @@ def calibrate(model: AspectModel, data: Path, config: TrainDetectorConfig) -> As
         part.reshape(episode.targets.shape)
         for part, episode in zip(np.split(probabilities, sizes), predicted, strict=True)
     ]
-    settings = {**model.settings, "threshold": best_threshold(rescaled, [each.targets for each in predicted])}
+    threshold = best_setting(
+        _THRESHOLDS, lambda value: [part >= value for part in rescaled], [episode.targets for episode in predicted]
+    )
+    settings = {**model.settings, "threshold": threshold}
     return AspectModel(model.tokenizer, {**model.tensors, **found.to_tensors()}, settings)
-
-
-def best_threshold(probabilities: Sequence[npt.NDArray[np.float64]], targets: Sequence[npt.NDArray[np.bool_]]) -> float:
-    """The threshold with the highest mean macro-F1 over all episodes. Arrays (episodes, n_query, n_way)."""
-    means = [
-        np.mean([macro_f1(part >= value, truth).mean() for part, truth in zip(probabilities, targets, strict=True)])
-        for value in _THRESHOLDS
-    ]
-    return float(_THRESHOLDS[int(np.argmax(means))])

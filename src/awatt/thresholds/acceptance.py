@@ -144,7 +144,8 @@ class Acceptance(Threshold):
         with torch.no_grad():
             evidence = [self.evidence(scored) for scored in validation]
         grid = torch.linspace(0, 1, self.config.steps + 1)[1:-1].tolist()
-        best = best_setting(grid, lambda value: [found > value for found in evidence], validation)
+        targets = [scored.targets for scored in validation]
+        best = best_setting(grid, lambda value: [found > value for found in evidence], targets)
         self.value.fill_(best)
 
     def loss(self, scored: Scored) -> Tensor:

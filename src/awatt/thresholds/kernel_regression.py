@@ -82,4 +82,4 @@ class KernelRegression(Threshold):
             return [self.select(scored) for scored in validation]
 
         settings = list(product(self.config.bandwidths, self.config.meta_rates))
-        selected(best_setting(settings, selected, validation))
+        selected(best_setting(settings, selected, [scored.targets for scored in validation]))

@@ -63,4 +63,4 @@ class MeanStd(Threshold):
             self.value.copy_(value)
             return [self.select(scored) for scored in validation]
 
-        selected(best_setting([mean, mean - std, mean + std], selected, validation))
+        selected(best_setting([mean, mean - std, mean + std], selected, [scored.targets for scored in validation]))

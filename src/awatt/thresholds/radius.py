@@ -50,4 +50,6 @@ class Radius(Threshold):
             self.value.copy_(value)
             return [self.select(scored) for scored in validation]
 
-        selected(best_setting(list(ordered[places.to(ordered.device)]), selected, validation))
+        selected(
+            best_setting(list(ordered[places.to(ordered.device)]), selected, [scored.targets for scored in validation])
+        )
