@@ -18,9 +18,9 @@ from awatt.arrays import Sentences
 from awatt.config import build
 from awatt.data.corpus import Corpus
 from awatt.data.episode import PredictedEpisodes, Prediction
-from awatt.data.fewasp import read_json
 from awatt.data.sampler import EpisodeShape
 from awatt.encoders import Encoded
+from awatt.errors import AwattError
 from awatt.folders import RUN, Folder, open_folder
 from awatt.models import DistanceModel
 from awatt.research.scoring import predictions, replace_threshold, score_episodes
@@ -180,8 +180,8 @@ class RunModel:
     def trained_with(self) -> tuple[EpisodeShape, int]:
         """The episode shape and the seed of the training."""
         found = self.system.trained_with
-        if not found:  # format 1 has them in run.json only
-            found = read_json(self.path / "run.json")  # type: ignore[assignment]
+        if not found:
+            raise AwattError(f"{self.path} does not say which episodes it was trained with: run.json is missing.")
         return build(EpisodeShape, found["episode"], "episode"), int(found["seed"])
 
     @property

@@ -19,6 +19,7 @@ from awatt.arrays import Integers, Sentences
 from awatt.config import build, choose
 from awatt.data.corpus import Corpus
 from awatt.data.episode import Episode
+from awatt.data.fewasp import read_json
 from awatt.encoders import ENCODERS, Encoded, Encoder
 from awatt.errors import AwattError, DataError
 from awatt.folders import CARD, CONFIG, RUN, TOKENIZER, WEIGHTS, Folder, open_folder, write_folder
@@ -187,6 +188,10 @@ class System(nn.Module):
 def _from_format_1(folder: Folder) -> dict[str, Any]:
     """What a run of version 0.1.0 meant: simpler forms of two methods, and Eq. 3 as a linear layer computes it."""
     config = dict(folder.config)
+    described = folder.path / "run.json"  # had the episode and the seed
+    if described.is_file():
+        content = read_json(described)
+        config |= {name: content[name] for name in ("episode", "seed") if isinstance(content, dict) and name in content}
     if config.get("method") == "proto-hatt":
         advice = "Train it again: awatt train --method proto-hatt ..."
         raise AwattError(f"{folder.path} is a run of Proto-HATT in a form that this version does not have. {advice}")
