@@ -1,18 +1,23 @@
 """``awatt serve`` compared with the detector itself, then under load.
 
-    python benchmarks/serve.py --clients 50 --seconds 300
+    OMP_NUM_THREADS=1 python benchmarks/serve.py --clients 50 --seconds 300
 
-Starts a server with a new project. First it compares one client with the same calls in this process; then it applies
-load, each client sending its next request as soon as it gets a response; then more load than the queue holds. It counts
-responses by status (503 with Retry-After is deliberate; any other error ends the benchmark) and records the server's
-memory.
+Starts a server with a new project on the first core, and stays on the others itself. It compares one client with the
+same calls in this process; it measures what requests of 20 texts and of one text cost, in CPU seconds of the server, so
+that neither the clients nor other work on the machine count; then it applies load, each client sending its next request
+as soon as it gets a response; then more load than the queue holds. It counts responses by status (503 with Retry-After
+is deliberate; any other error ends the benchmark) and records the server's memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
+import itertools
 import json
+import os
+import random
 import re
 import socket
 import statistics
@@ -108,17 +113,88 @@ def ratios(client: Client, detector: AspectDetector, texts: list[str], repeats: 
         )
 
 
+def cpu_seconds(pid: int) -> float:
+    """That a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def send(base: str, requests: list[bytes], until: float, latencies: list[float]) -> None:
+    """One client: the requests in turn, each as soon as the last one has been answered."""
+    host, _, port = urlsplit(base).netloc.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    for request in itertools.cycle(requests):
+        began = time.perf_counter()
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise SystemExit(head.decode())
+        await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]))
+        latencies.append(time.perf_counter() - began)
+        if time.perf_counter() > until:
+            break
+    writer.close()
+
+
+def served_rate(
+    base: str, token: str, texts: list[str], clients: int, size: int, seconds: float, pid: int
+) -> dict[str, float]:
+    """Requests per second, of the server's CPU and of the clock, and latencies, with so many clients at once."""
+    rng = random.Random(0)
+    requests = []
+    for _ in range(200):
+        body = json.dumps({"texts": [rng.choice(texts) for _ in range(size)]}).encode()
+        head = f"POST /v1/detect HTTP/1.1\r\nHost: {urlsplit(base).netloc}\r\nAuthorization: Bearer {token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        requests.append(head.encode() + body)
+
+    async def run() -> tuple[float, float, list[float]]:
+        latencies: list[float] = []
+        used, began = cpu_seconds(pid), time.perf_counter()
+        shuffled = [rng.sample(requests, len(requests)) for _ in range(clients)]
+        await asyncio.gather(*(send(base, each, began + seconds, latencies) for each in shuffled))
+        return cpu_seconds(pid) - used, time.perf_counter() - began, sorted(latencies)
+
+    used, passed, ranked = asyncio.run(run())
+    median, late = statistics.median(ranked), ranked[int(0.99 * (len(ranked) - 1))]
+    print(
+        f"{clients} clients, {size} per request: {len(ranked) / used:,.0f} requests per CPU second of the server, "
+        f"{len(ranked) / passed:,.0f} per second, server busy {used / passed:.0%}; "
+        f"latency: median {median * 1e3:.1f} ms, 99 % {late * 1e3:.1f} ms ({late / median:.1f} times)"
+    )
+    return {"per_cpu_second": len(ranked) / used, "per_second": len(ranked) / passed, "late": late / median}
+
+
+def rates(base: str, token: str, texts: list[str], detector: AspectDetector, seconds: float, pid: int) -> None:
+    """What requests cost, beside the library's own rate for the same sentences."""
+    rng = random.Random(0)
+    own = [rng.choice(texts) for _ in range(4000)]
+    detector.detect_many(own)
+    began = time.process_time()
+    detector.detect_many(own)
+    library = len(own) / (time.process_time() - began)
+    print(f"library: {library:,.0f} sentences per CPU second")
+    twenty = served_rate(base, token, texts, 20, 20, seconds, pid)
+    print(f"requests of 20 texts: {20 * twenty['per_cpu_second'] / library:.2f} of the library's rate")
+    served_rate(base, token, texts, 100, 1, seconds, pid)
+    served_rate(base, token, texts, 20, 1, seconds, pid)
+
+
 def main() -> None:
     """Start a server and measure it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--rate-seconds", type=float, default=10)
     parser.add_argument("--repeats", type=int, default=30)
     options = parser.parse_args()
     reviews, examples = read_sample("restaurant")
     texts = [text for _, sentences in reviews for text in sentences]
+    cores = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
+        os.sched_setaffinity(0, cores[:1])
         server = subprocess.Popen([*COMMAND, f"{folder}/p.sqlite"], stderr=subprocess.PIPE, text=True)
+        os.sched_setaffinity(0, cores[1:] or cores)
         assert server.stderr is not None
         lines = [server.stderr.readline() for _ in range(3)]
         base, token = lines[0].split()[-1].partition("?")[0], lines[1].split()[-1]
@@ -126,6 +202,9 @@ def main() -> None:
             client = Client(base, token)
             client.post("/v1/project/sample", {"domain": "restaurant"})
             ratios(client, AspectDetector.from_examples(examples), texts, options.repeats)
+            rates(base, token, texts, AspectDetector.from_examples(examples, texts), options.rate_seconds, server.pid)
+            if not options.seconds:
+                return
             load(base, token, texts, options.clients, options.seconds, (1, 5, 20, 100), server.pid)
             load(base, token, texts, options.clients, options.seconds / 10, (1000,), server.pid)
         finally:

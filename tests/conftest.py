@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,33 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+#: What folders and files of tests need besides the core; where it is not installed, they are left out, and so are tests
+#: whose names say Parquet. With the core alone, what is left are the core's tests (`make test-lowest`).
+NEEDS = {
+    "fastapi": ["server"],
+    "matplotlib": ["reproduce", "cli/test_reproduce.py"],
+    "pyarrow": ["records/test_records.py", "scale"],
+    "pandas": ["detector/test_frames.py"],
+    "sklearn": ["detector/test_sklearn_contract.py", "test_metrics.py"],
+    "torch": [
+        *("encoders", "models", "reproduce", "research", "thresholds", "test_arrays.py"),
+        *("aspect_model/test_train.py", "cli/test_help.py", "cli/test_reproduce.py", "cli/test_research.py"),
+        *("detector/test_runs.py",),
+    ],
+}
+collect_ignore = sorted({path for package, paths in NEEDS.items() if not find_spec(package) for path in paths})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not find_spec("pyarrow"):
+        for item in items:
+            if "parquet" in item.name:
+                item.add_marker(pytest.mark.skip(reason="needs pyarrow: pip install 'awatt[parquet]'"))
+
+
+# The tests run on all cores already (-n 2): more threads of torch would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A busy machine is no fault of what is tested.
 settings.register_profile("awatt", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -125,7 +153,7 @@ def run_script(script: Path, tmp_path: Path) -> Callable[..., Outcome]:
 
     def call(*arguments: object) -> Outcome:
         done = subprocess.run(
-            [script, *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+            [script, *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
@@ -163,7 +191,7 @@ def make_run(toy_data: Path) -> Callable[..., Path]:
     """Write a run's folder, as ``awatt train`` leaves it, with random weights: 3 aspects, 4 examples, 3 queries."""
 
     def make(out: Path, method: str = "proto-awatt", threshold: str = "static") -> Path:
-        import torch
+        torch = pytest.importorskip("torch")
 
         from awatt.data.corpus import load_corpus
         from awatt.data.sampler import EpisodeShape

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from awatt.detector import AspectDetector, Detection, Review, Word
+    from awatt.detector.new_aspects import suggest_aspects
 
 __version__ = "0.1.0"
-__all__ = ["AspectDetector", "Detection", "Review", "Word", "__version__"]
+__all__ = ["AspectDetector", "Detection", "Review", "Word", "__version__", "suggest_aspects"]
 
 _MODULES = dict.fromkeys(("AspectDetector", "Detection", "Review", "Word"), "awatt.detector")
+_MODULES["suggest_aspects"] = "awatt.detector.new_aspects"
 
 
 def __getattr__(name: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,33 +16,49 @@ Integers = npt.NDArray[np.int64]
 #: A numpy array or a torch tensor. The docstrings give the shapes.
 Array = Any
 
-_BLOCK = 64  # segments that are padded together
-
 
 @dataclass(frozen=True)
 class Sentences:
     """Token ids of many sentences, concatenated without padding."""
 
     ids: Integers  # (n_tokens,)
-    lengths: Integers  # (n_sentences,), each at least 1
+    lengths: Integers  # (n_sentences,), each at least 1 unless it says otherwise
 
     @classmethod
     def from_texts(cls, tokenizer: Tokenizer, texts: Sequence[str], max_length: int, empty: int) -> Sentences:
-        """Tokenise; a text without tokens becomes the single token ``empty``, so that every sentence has a vector."""
-        rows = [encoding.ids[:max_length] or [empty] for encoding in tokenizer.encode_batch_fast(texts)]
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        ids = np.fromiter((token for row in rows for token in row), dtype=np.int64, count=int(lengths.sum()))
-        return cls(ids, lengths)
+        """Tokenise; a text without any token becomes ``empty``, so that every sentence has a vector."""
+        return cls.from_ids([encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]).cut(max_length, empty)
+
+    @classmethod
+    def from_ids(cls, texts: Sequence[Sequence[int]]) -> Sentences:
+        """From the ids of each text."""
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        return cls(np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=int(lengths.sum())), lengths)
+
+    def cut(self, max_length: int, empty: int) -> Sentences:
+        """Each with its first ``max_length`` tokens; one without any becomes ``empty``."""
+        lengths = self.lengths
+        if not len(lengths) or (lengths.max() <= max_length and lengths.min()):
+            return self
+        with_empty = np.append(self.ids, empty)
+        first = np.where(lengths, starts(lengths), len(self.ids))
+        kept = lengths.clip(1, max_length)
+        return Sentences(with_empty[ranges(first, kept)], kept)
 
     def take(self, numbers: Integers) -> Sentences:
         """The sentences with these numbers, in this order."""
         lengths = self.lengths[numbers]
         return Sentences(self.ids[ranges(starts(self.lengths)[numbers], lengths)], lengths)
 
+    def keys(self) -> list[bytes]:
+        """The token ids of each sentence as bytes: equal for equal sentences only."""
+        first, last = starts(self.lengths).tolist(), np.cumsum(self.lengths).tolist()
+        return [self.ids[begin:end].tobytes() for begin, end in zip(first, last, strict=True)]
+
 
 def starts(lengths: Integers) -> Integers:
     """The position of the first token of each packed sentence. (n_sentences,)"""
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])
+    return np.cumsum(lengths) - lengths
 
 
 def ranges(first: Integers, lengths: Integers) -> Integers:
@@ -98,19 +115,3 @@ def segment_sums(values: Array, lengths: Integers) -> Array:
         return np.add.reduceat(values, starts(lengths))
     owner = sys.modules["torch"].from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(values.device)
     return values.new_zeros(len(lengths), values.shape[-1]).index_add(0, owner, values)
-
-
-def weighted_sums(weights: Array, vectors: Array, lengths: Integers) -> Array:
-    """Weighted sums of vectors over consecutive segments of rows, for each of n columns of weights.
-
-    weights (n_rows, n), vectors (n_rows, dim) -> (n, n_segments, dim). Segments of similar length are padded together.
-    """
-    xp = namespace(vectors)
-    first, order = starts(lengths), np.argsort(lengths, kind="stable")
-    parts = []
-    for block in np.split(order, range(_BLOCK, len(order), _BLOCK)):
-        places = np.arange(lengths[block].max())
-        rows = first[block][:, None] + np.minimum(places, lengths[block][:, None] - 1)
-        inside = like((places < lengths[block][:, None])[..., None], vectors)
-        parts.append(xp.swapaxes(weights[rows] * inside, -1, -2) @ vectors[rows])
-    return xp.swapaxes(xp.concatenate(parts)[np.argsort(order)], 0, 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 import tomllib
 import typing
 from collections.abc import Iterable, Mapping
@@ -39,11 +41,27 @@ def _convert(wanted: Any, value: object, name: str) -> object:
     if typing.get_origin(wanted) is tuple and isinstance(value, list | tuple):
         inner = typing.get_args(wanted)[0]
         return tuple(_convert(inner, item, name) for item in value)
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+    if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value) or abs(value) > sys.float_info.max:
+            raise AwattError(f"setting '{name}' is {value}, needs a finite number.")
         return float(value)
     if isinstance(wanted, type) and type(value) is wanted:
         return value
     raise AwattError(f"setting '{name}' is {value!r}, needs {getattr(wanted, '__name__', wanted)}.")
+
+
+def check_above(settings: object, section: str, lowest: float, *names: str) -> None:
+    """Raise for a field that is not above ``lowest``; for use in ``__post_init__``."""
+    for name in names:
+        if not getattr(settings, name) > lowest:
+            raise AwattError(f"{section}.{name} is {getattr(settings, name)}, needs a number above {lowest:g}.")
+
+
+def check_at_least(settings: object, section: str, **lowest: float) -> None:
+    """Raise for a field below its lowest value, such as ``hidden=1``; for use in ``__post_init__``."""
+    for name, wanted in lowest.items():
+        if not getattr(settings, name) >= wanted:
+            raise AwattError(f"{section}.{name} is {getattr(settings, name)}, needs at least {wanted}.")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -52,7 +70,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise AwattError(f"{path} does not exist. Check the path after --config.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror}). Check the path after --config.", path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not TOML: {error}", path) from None
 
 

@@ -1,25 +1,36 @@
 """Model folders: ``config.json``, ``model.safetensors``, ``tokenizer.json`` and files that depend on the kind.
 
-``kind`` in ``config.json`` says what the folder holds. Only this module reads, checks and writes the format. No file
-in a folder can run code, and each is checked against its sha256 in ``config.json``.
+``kind`` in ``config.json`` says what the folder holds. Only this module reads, checks and writes the format. A folder
+may come from anyone: no file in it can run code, each is checked against its sha256 in ``config.json``, none lies
+outside the folder, and every value is checked before it is used.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
+import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
 from awatt import __version__
 from awatt.errors import AwattError, DataError
-from awatt.files import write_text, write_whole
+from awatt.files import parse_json, write_text, write_whole
 
 FORMAT = 2
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
+BASE = "base"  # in the config: the model of the package that has the files which are not here
 RUN, ASPECT_MODEL, DETECTOR = "run", "aspect-model", "detector"
+MAX_DEPTH = 20  # of values within values in config.json; ours have 4
 
 #: kind -> (description, how to use it), for messages
 KINDS = {
@@ -44,8 +55,10 @@ class Folder:
     def read(self, name: str) -> bytes:
         """Read a file and check it against its digest in ``config.json``."""
         path = self.path / name
+        if name not in self.digests and self.config["format"] > 1:
+            raise self.error(f"has no sha256 for {name}")
         try:
-            content = path.read_bytes()
+            content = _read_inside(self.path, name)
         except OSError:
             raise DataError("is missing or cannot be read. Copy or save the folder again.", path) from None
         if name in self.digests and hashlib.sha256(content).hexdigest() != self.digests[name]:
@@ -61,6 +74,19 @@ class Folder:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise self.error(f"has {str(value)[:60]!r} for '{name}'")
         return value
+
+    def number(self, name: str, lowest: float, highest: float, kind: type[int] | type[float] = int) -> Any:
+        """A number from ``config.json`` with its range checked."""
+        value = self.setting(name, int if kind is int else (int, float))
+        if not lowest <= value <= highest:
+            raise self.error(f"has {value} for '{name}', but needs a number from {lowest:g} to {highest:g}")
+        return value
+
+    def check_arrays(self, file: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Raise if a number in one of the arrays of ``file`` is not finite."""
+        for name, array in arrays.items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise DataError(f"has NaN or infinity in '{name}'. Copy or save the folder again.", self.path / file)
 
     def error(self, problem: str) -> DataError:
         """An error about ``config.json``."""
@@ -98,13 +124,15 @@ def kind_of(path: Path) -> str | None:
 def _read(path: Path) -> Folder:
     file = path / CONFIG
     try:
-        content = json.loads(file.read_bytes())
+        content = parse_json(_read_inside(path, CONFIG))
     except (FileNotFoundError, NotADirectoryError):
         raise AwattError(f"{file} does not exist. {_advice(path)}") from None
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror}). Check its permissions.", file) from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not valid JSON: {error}", file) from None
+    if (problem := _find_problem(content)) is not None:
+        raise DataError(f"{problem}. Copy or save the folder again.", file)
     if not isinstance(content, dict):
         raise DataError("is not a JSON object, so this is not a model folder. Check the path.", file)
     if "format" not in content and "detector" not in content:
@@ -117,23 +145,66 @@ def _read(path: Path) -> Folder:
     if version == 1:
         content = _from_format_1(content)
     kind, digests = content.get("kind"), content.get("sha256")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise DataError(f"has kind {kind!r}, but needs one of: {', '.join(KINDS)}.", file)
     if not isinstance(digests, dict) or not all(_is_digest(*item) for item in digests.items()):
         raise DataError("has no valid 'sha256' with each file's digest. Copy or save the folder again.", file)
-    if WEIGHTS not in digests:
-        raise DataError(f"has no sha256 for {WEIGHTS}. Copy or save the folder again.", file)
+    # A model of the package may take the rest from another one.
+    for name in (WEIGHTS,) if version == 1 or BASE in content else (WEIGHTS, TOKENIZER):
+        if name not in digests:
+            raise DataError(f"has no sha256 for {name}. Copy or save the folder again.", file)
     return Folder(path, kind, content, digests)
 
 
-def _is_digest(name: object, digest: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name and isinstance(digest, str) and len(digest) == 64
+def _is_digest(name: str, digest: object) -> bool:
+    """Whether the name is a plain one, which stays in its folder, and the digest is one."""
+    plain = re.fullmatch(r"[\w-][\w.-]*", name, re.ASCII)
+    return plain is not None and isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None
+
+
+def _read_inside(folder: Path, name: str) -> bytes:
+    """The content of a regular file; an error for a pipe or a device, and for a link that leaves the folder."""
+    path = folder / name
+    if os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder):
+        raise DataError("is a link to another folder. Copy the file itself into the folder.", path)
+    # Without waiting: to open a pipe would otherwise wait for somebody to write to it.
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise DataError("is not a regular file. Copy or save the folder again.", path)
+        return stream.read()
+
+
+def _find_problem(content: object) -> str | None:
+    """What is wrong with any value of ``config.json``: it is nested too deeply, not a number, or not text."""
+    waiting = [(content, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            return f"has values nested more than {MAX_DEPTH} deep"
+        if isinstance(value, float) and math.isnan(value):
+            return "has NaN, which is not a number"
+        if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            return f"has an unpaired surrogate in {value[:60]!a}"
+        if isinstance(value, dict):
+            waiting += [(each, depth + 1) for pair in value.items() for each in pair]
+        elif isinstance(value, list):
+            waiting += [(each, depth + 1) for each in value]
+    return None
+
+
+def read_tokenizer(folder: Folder) -> Tokenizer:
+    """The folder's tokenizer."""
+    content = folder.read(TOKENIZER)
+    try:
+        return Tokenizer.from_str(content.decode("utf-8"))
+    except Exception as error:  # tokenizers raises bare Exception
+        raise DataError(f"is not a tokenizer: {error}", folder.path / TOKENIZER) from None
 
 
 def _advice(path: Path) -> str:
     if (path / "run.json").is_file():
         return "The run has not finished its first epoch. Continue it: awatt train ... --resume."
-    return f"A model is a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}."
+    return f"A model is a folder with {CONFIG}, {WEIGHTS} and {TOKENIZER}, or one of the package: fast or accurate."
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

@@ -13,10 +13,10 @@ WriteYelp = Callable[..., Path]
 SMALL = ("--n-way", 2, "--n-shot", 2, "--n-query", 2, "--episodes", 20)
 
 
-def one_line(outcome: Any) -> str:
+def one_line(outcome: Any, expected: int = 2) -> str:
     """The single stderr line of a failed command, without its ``awatt: `` prefix."""
     code, _, err = outcome
-    assert code == 2
+    assert code == expected
     assert err.count("\n") == 1
     assert err.endswith("\n")
     assert "Traceback" not in err
@@ -57,6 +57,18 @@ def test_build_uses_the_seed(
     assert first == again != other
 
 
+def test_build_replaces_nothing_unasked(
+    run: Run, tmp_path: Path, write_yelp: WriteYelp, hundred_aspects: Mapping[str, list[str]]
+) -> None:
+    yelp, out = write_yelp(tmp_path / "yelp", hundred_aspects), tmp_path / "out"
+    (out / "FewAsp").mkdir(parents=True)
+    (out / "FewAsp" / "train.json").write_text("precious")
+    line = one_line(run("data", "build", yelp, "--out", out))
+    assert line == f"{out / 'FewAsp'}: already exists. Use --overwrite to build it anew, or choose another --out."
+    assert (out / "FewAsp" / "train.json").read_text() == "precious"
+    assert run("data", "build", yelp, "--out", out, "--overwrite").code == 0
+
+
 def test_build_with_a_malformed_yelp_file_is_a_one_line_error(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "yelp" / "hotel.txt"
     path.parent.mkdir()
@@ -72,7 +84,7 @@ def test_build_with_a_file_as_output_is_a_one_line_error(run: Run, tmp_path: Pat
     assert run("data", "build", tmp_path, "--out", out) == (
         2,
         "",
-        f"awatt: {out}: this is a file, but a folder is needed. Choose a folder.\n",
+        f"awatt: {out}: this is a file, but a folder is needed. Choose another place.\n",
     )
     assert out.read_text() == "precious"
 
@@ -184,6 +196,20 @@ def test_check_counts_the_sentences_of_each_aspect(run: Run, tmp_path: Path, nam
     assert [line.split() for line in out.splitlines()[1:]] == [["2", "soup"], ["1", "bed"]]
 
 
+def test_check_reads_the_json_that_examples_may_be(run: Run, tmp_path: Path) -> None:
+    (path := tmp_path / "a.json").write_text('{"soup": ["hot soup", "cold soup"], "bed": ["a hard bed", "hot soup"]}')
+    code, out, _ = run("data", "check", path)
+    assert (code, out.splitlines()[0][:10]) == (0, "3 rows rea")
+    assert [line.split() for line in out.splitlines()[1:]] == [["2", "soup"], ["2", "bed"]]
+
+
+@pytest.mark.parametrize("content", ["text,aspects\nhot soup,soup\n", "text,labels\nhot soup,\n"])
+def test_check_notices_a_wrong_aspects_column(run: Run, tmp_path: Path, content: str) -> None:
+    (path := tmp_path / "a.csv").write_text(content)
+    code, _, err = run("data", "check", path, "--aspects-column", "labels")
+    assert (code, err) == (2, f"awatt: {path}: no row has aspects in the column 'labels'. Check --aspects-column.\n")
+
+
 def test_check_uses_the_column_options(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("review,labels\nhot soup,soup\n")
@@ -206,21 +232,23 @@ BAD = {
 def test_check_of_a_malformed_file_is_a_one_line_error_with_its_place(run: Run, tmp_path: Path, name: str) -> None:
     content, place = BAD[name]
     (tmp_path / name).write_text(content)
-    assert one_line(run("data", "check", tmp_path / name)).startswith(f"{tmp_path / name}{place}")
+    code = 2 if name in ("b.csv", "a.json") else 3  # the whole file, or some rows
+    assert one_line(run("data", "check", tmp_path / name), code).startswith(f"{tmp_path / name}{place}")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.json"])
 def test_the_installed_command_reports_a_malformed_file_too(run_script: Run, tmp_path: Path, name: str) -> None:
     content, place = BAD[name]
     (tmp_path / name).write_text(content)
-    assert one_line(run_script("data", "check", tmp_path / name)).startswith(f"{tmp_path / name}{place}")
+    code = 2 if name == "a.json" else 3
+    assert one_line(run_script("data", "check", tmp_path / name), code).startswith(f"{tmp_path / name}{place}")
 
 
 def test_check_lists_every_unreadable_row_and_reads_the_rest(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('oops\n{"text": "hot soup", "aspects": ["soup"]}\nagain\n')
     code, out, err = run("data", "check", path)
-    assert code == 2
+    assert code == 3  # as detect has it
     assert [line.partition(": ")[2].split(":")[0] for line in err.splitlines()] == [
         f"{path}, line 1",
         f"{path}, line 3",

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet
 import pytest
 
 from awatt import AspectDetector
-from awatt.detector import bulk
+from awatt.detector import bulk, columns
+from awatt.records.formats import import_pyarrow
 from awatt.records.reader import read_records
 from awatt.records.writer import RecordWriter
 
@@ -109,7 +109,7 @@ def test_whole_reviews(run: Run) -> None:
 
 def test_stdin_to_stdout(script: Path) -> None:
     command = [script, "detect", "-", "--format", "txt", "--examples", "aspects.jsonl", "--quiet"]
-    done = subprocess.run(command, input="the parking lot was full\n😀\n", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, input="the parking lot was full\n😀\n", capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(row["text"], row["aspects"]) for row in rows] == [("the parking lot was full", ["parking"]), ("😀", [])]
@@ -157,16 +157,16 @@ def test_a_row_without_text(run: Run, cell: str) -> None:
     assert "in.jsonl, line 1, column 'text': found" in err
 
 
-def test_nothing_is_overwritten_without_overwrite(run: Run) -> None:
+@pytest.mark.parametrize("name", ["found.jsonl", "found.parquet"])
+def test_nothing_is_overwritten_without_overwrite(run: Run, name: str) -> None:
     arguments = ("detect", "reviews.csv", "--examples", "aspects.jsonl", "--quiet", "--out")
-    for name in ("found.jsonl", "found.parquet"):
-        Path(name).write_text("precious")
-        code, _, err = run(*arguments, name)
-        assert code == 2
-        assert err == f"awatt: {name}: the file already exists. Use --overwrite to replace it, or another name.\n"
-        assert Path(name).read_text() == "precious"
-        assert run(*arguments, name, "--overwrite").code == 0
-        assert len(read_rows(name)) == 6
+    Path(name).write_text("precious")
+    code, _, err = run(*arguments, name)
+    assert code == 2
+    assert err == f"awatt: {name}: the file already exists. Use --overwrite to replace it, or another name.\n"
+    assert Path(name).read_text() == "precious"
+    assert run(*arguments, name, "--overwrite").code == 0
+    assert len(read_rows(name)) == 6
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,10 @@ def test_nothing_is_overwritten_without_overwrite(run: Run) -> None:
         (("reviews.csv", "--resume"), "--resume does not work from"),
         (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume does not work from"),
         (("reviews.csv", "--threshold", "much"), "--threshold is 'much'"),
-        (("reviews.csv", "--threshold", "food=auto"), "--threshold is 'food=auto', but a number is needed after '='"),
+        (
+            ("reviews.csv", "--threshold", "food=much"),
+            "--threshold is 'food=much', but after '=' one of these is needed",
+        ),
         (("reviews.csv", "--examples-text-column", "body"), "holds the text with --examples-text-column."),
         (("reviews.csv", "--text-column", "body"), "holds the text with --text-column."),
         (("reviews.csv", "--threshold", "7"), "from 0 to 1"),
@@ -253,7 +256,8 @@ def test_examples_and_a_saved_detector_give_the_same(run: Run) -> None:
     both = run("detect", "reviews.csv", "--model", "saved", "--examples", "aspects.jsonl")
     assert both.err.startswith("awatt: saved is a saved detector, which already has its examples.")
     neither = run("detect", "reviews.csv").err
-    wanted = "Give --examples FILE (sentences with their aspects) or --model FOLDER (a saved detector)."
+    wanted = "Give --examples FILE (sentences with their aspects), --aspects NAMES (battery,screen), or --model FOLDER"
+    wanted += " (a saved detector)."
     assert neither == f"awatt: {wanted}\n"
 
 
@@ -298,7 +302,7 @@ main()
 def stopped_by(number: signal.Signals, command: list[str]) -> subprocess.CompletedProcess[str]:
     """Run the command and stop it with this signal after its first rows."""
     line = [sys.executable, "-c", STOPPED, str(int(number)), *command]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_kill_and_resume_neither_lose_nor_repeat_rows(many: Path, run: Run) -> None:
@@ -313,6 +317,58 @@ def test_kill_and_resume_neither_lose_nor_repeat_rows(many: Path, run: Run) -> N
     assert err.startswith("20,000 sentences")
     assert [int(row["id"]) for row in read_rows("found.jsonl")] == list(range(20_000))
     assert sorted(path for path in os.listdir() if path.startswith("found")) == ["found.jsonl"]
+
+
+def test_several_processes_write_the_same_bytes_also_after_a_kill(many: Path, run: Run) -> None:
+    command = ["detect", str(many), "--examples", "aspects.jsonl", "--words", "--quiet", "--out"]
+    assert run(*command, "one.jsonl").code == 0
+    assert stopped_by(signal.SIGKILL, [*command, "two.jsonl", "--jobs", "2"]).returncode == -signal.SIGKILL
+    assert 0 < json.loads(Path("two.jsonl.part.json").read_text())["rows"] < 20_000
+    assert run(*command, "two.jsonl", "--jobs", "2", "--resume").code == 0
+    assert Path("two.jsonl").read_bytes() == Path("one.jsonl").read_bytes()
+    for jobs in "12":
+        assert run(*command, f"{jobs}.csv", "--jobs", jobs).code == 0
+    assert Path("1.csv").read_bytes() == Path("2.csv").read_bytes()
+
+
+def test_an_error_of_a_worker_is_one_line(run: Run) -> None:
+    with RecordWriter("taken.jsonl") as writer:
+        writer.write([{"text": "Good food.", "scores": 1}])
+    code, _, err = run("detect", "taken.jsonl", "--aspects", "food", "--out", "x.jsonl", "--jobs", "2")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "already has a column 'scores'" in err
+
+
+def test_jobs_are_for_this_machine(run: Run) -> None:
+    code, _, err = run("detect", "reviews.csv", "--aspects", "food", "--engine", "ray", "--jobs", "2")
+    assert code == 2
+    assert "With --engine ray give --workers." in err
+
+
+@pytest.mark.parametrize(("share", "noticed"), [(0, False), (1, False), (5, True)])
+def test_rows_of_several_sentences_are_noticed(run: Run, share: int, noticed: bool) -> None:
+    rows = ["The pizza was cold. Our waiter smiled!"] * share + ["It was 9 p.m. or so, e.g. late."] * (20 - share)
+    Path("in.txt").write_text("\n".join(rows))
+    for option in ((), ("--reviews",)):
+        err = run("detect", "in.txt", "--examples", "aspects.jsonl", "--out", "-", *option).err
+        assert ("several sentences in about 5 of 20 rows, each read as one. Add --reviews" in err) == (
+            noticed and not option
+        )
+
+
+def test_an_input_that_changed_in_place_is_not_resumed(many: Path, run: Run) -> None:
+    command = ["detect", str(many), "--aspects", "food,price", "--threshold", "0.5", "--out", "found.jsonl"]
+    assert stopped_by(signal.SIGKILL, command).returncode == -signal.SIGKILL
+    before, content = many.stat(), many.read_bytes()
+    many.write_bytes(content.replace(b" 3\n", b" 8\n", 1))
+    os.utime(many, ns=(before.st_atime_ns, before.st_mtime_ns))
+    code, _, err = run(*command, "--resume")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "changed since the run was started" in err or "another set of examples" in err
+    many.write_bytes(content)
+    os.utime(many, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert run(*command, "--resume")[0] == 0
+    assert [int(row["id"]) for row in read_rows("found.jsonl")] == list(range(20_000))
 
 
 def test_resume_keeps_a_finished_file_without_overwrite(run: Run) -> None:
@@ -340,17 +396,17 @@ def test_an_interrupt_exits_with_130_and_can_be_resumed(many: Path, run: Run) ->
 
 def test_a_changed_input_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
-    make_row, made = bulk.RowMaker.row, []
+    detect, made = columns.TableMaker.detect, []
 
     def interrupt(*arguments: Any) -> Any:
         made.append(1)
-        if len(made) > 5000:
+        if len(made) > 4:
             raise KeyboardInterrupt
-        return make_row(*arguments)
+        return detect(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr("awatt.records.resumable.COMMIT_INTERVAL", 0.0)
-        patch.setattr(bulk.RowMaker, "row", interrupt)
+        patch.setattr(columns.TableMaker, "detect", interrupt)
         assert run(*command).code == 130
     assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
     many.write_text(many.read_text() + "20000,more\n")
@@ -368,7 +424,7 @@ def test_a_closed_pipe_ends_the_command_quietly(script: Path, many: Path) -> Non
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=300) == 0
 
 
 HEADER = ["text", "id", "stars", "aspects", "score_food", "score_staff", "score_parking", "words"]
@@ -389,6 +445,7 @@ def test_an_empty_table_has_all_columns(run: Run, given: str, made: str) -> None
     assert list(read_records(f"found.{made}", on_columns=some.extend))
     assert some == HEADER
     if made == "parquet" and given == "csv":
+        pyarrow = import_pyarrow()
         assert pyarrow.parquet.read_schema("none-out.parquet") == pyarrow.parquet.read_schema("found.parquet")
 
 
@@ -422,7 +479,7 @@ def test_a_closed_stream_behaves_like_an_empty_one(
     script: Path, command: tuple[str, ...], closed: str, out: int
 ) -> None:
     line = ["sh", "-c", f'exec "$0" "$@" {closed}', script, *command, "--examples", "aspects.jsonl"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, out)
     assert "Traceback" not in done.stderr
 
@@ -432,7 +489,9 @@ def test_a_closed_stream_behaves_like_an_empty_one(
 def test_a_full_disk_is_one_line_and_exit_code_1(script: Path, command: tuple[str, ...]) -> None:
     examples = () if command == ("demo",) else ("--examples", "aspects.jsonl")
     with open("/dev/full", "w") as full:
-        done = subprocess.run([script, *command, *examples], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            [script, *command, *examples], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300
+        )
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
@@ -454,7 +513,7 @@ def test_parquet_keeps_the_types_of_its_columns(run: Run) -> None:
     with RecordWriter("in.parquet") as writer:
         writer.write([{"text": "the pizza", "stars": 5, "helpful": True}])
     run("detect", "in.parquet", "--examples", "aspects.jsonl", "--out", "found.parquet", "--quiet")
-    row = pyarrow.parquet.read_table("found.parquet").to_pylist()[0]
+    row = import_pyarrow().parquet.read_table("found.parquet").to_pylist()[0]
     assert (row["stars"], row["helpful"], type(row["score_food"])) == (5, True, float)
 
 
@@ -467,3 +526,72 @@ def test_the_number_of_rows_is_estimated(suffix: str, monkeypatch: pytest.Monkey
     assert estimate is not None
     assert 16_000 < estimate < 24_000
     assert bulk.estimate_rows("-") is None
+
+
+def test_a_csv_file_needed_pyarrow() -> None:
+    """170 MB, for Parquet alone: neither the command nor what it calls imports it, or anything else that is heavy."""
+    code = """
+import sys
+from awatt.cli import main
+sys.argv = ["awatt", "detect", "reviews.csv", "--examples", "aspects.jsonl", "--out", sys.argv[1]]
+try:
+    main()
+finally:
+    print(*{"pyarrow", "narwhals", "pandas", "torch", "scipy", "sklearn", "fastapi"} & set(sys.modules))
+"""
+    for out in ("found.jsonl", "found.csv"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, out], capture_output=True, text=True, timeout=300, check=True
+        )
+        assert done.stdout.split() == []
+        assert len(read_rows(out)) == 6
+
+
+@pytest.mark.parametrize(
+    ("source", "out"), [("in.parquet", "found.csv"), ("reviews.csv", "found.parquet")], ids=["read", "written"]
+)
+def test_without_pyarrow_a_table_of_that_kind_names_the_extra(
+    run: Run, monkeypatch: pytest.MonkeyPatch, source: str, out: str
+) -> None:
+    Path("in.parquet").touch()
+    before = sorted(Path().iterdir())
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = run("detect", source, "--examples", "aspects.jsonl", "--out", out)
+    assert code == 2
+    assert err.endswith("needs the package 'pyarrow', which is not installed. Run: pip install 'awatt[parquet]'\n")
+    assert sorted(Path().iterdir()) == before
+
+
+def test_shares_are_compared_by_columns(run: Run, tmp_path: Path) -> None:
+    rows = [
+        f'{1 + n % 2},{n},2024-0{1 + n % 3}-02,"{"The soup was cold." if n % 2 else "We left."}"' for n in range(12)
+    ]
+    (tmp_path / "in.csv").write_text("\n".join(["stars,id,day,text", *rows]))
+    (tmp_path / "ex.jsonl").write_text('{"text": "The soup was cold.", "aspects": ["food"]}\n' * 2)
+    given = ("detect", tmp_path / "in.csv", "--examples", tmp_path / "ex.jsonl", "--out", tmp_path / "out.csv")
+    code, _, err = run(*given, "--by", "stars", "--by", "id")
+    assert code == 0
+    assert "food by stars\n  1         6    0.0% (0.0% to 39.0%)\n  2         6  100.0% (61.0% to 100.0%)\n" in err
+    assert "the column 'id' has one value, or a different one in every row" in err
+    made = json.loads(run(*given, "--by", "stars", "--by", "day", "--json", "--overwrite").out)["by"]
+    assert [(each["column"], each["kind"], each["counts"]) for each in made] == [
+        ("stars", "groups", [6, 6]),
+        ("day", "time", [4, 4, 4]),
+    ]
+    code, _, err = run(*given, "--by", "city", "--overwrite")
+    assert (code, "there is no column 'city'" in err) == (2, True)
+    assert run(*given, "--by", "stars", "--resume").code == 2
+
+
+def test_a_csv_for_excel_is_marked_and_evaluates_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text('note,text\n=1+1,"Käse, bitte."\n')
+    given = ("detect", tmp_path / "in.csv", "--aspects", "food", "--out", tmp_path / "out.csv", "--out-format", "excel")
+    assert run(*given).code == 0
+    content = (tmp_path / "out.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbftext,note,aspects,")
+    assert '"Käse, bitte.",\'=1+1,'.encode() in content
+    assert content.count(b"\xef\xbb\xbf") == 1
+    code, _, err = run("detect", tmp_path / "in.csv", "--format", "excel", "--aspects", "food")
+    assert (code, "'excel' is not supported" in err) == (2, True)  # it is read as csv

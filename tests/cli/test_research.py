@@ -359,7 +359,7 @@ def test_a_single_episode_has_no_interval_and_json_has_no_nan(run: Run, data: Pa
     ("more", "message"),
     [
         (["--threshold", "statik"], "there is no threshold 'statik'. Choose one of: static, policy,"),
-        (["--threshold", "2"], "the static threshold is 2.0, needs a number from 0 to 1."),
+        (["--threshold", "2"], "the threshold is 2, needs a number from 0 to 1, or the name of a threshold."),
         (["--threshold", "policy"], "the policy threshold is trained with its model. Train a run with --threshold pol"),
         (["--split", "dev"], "{data} has no dev split."),
         (["--n-way", "0"], "n_way is 0, needs at least 1."),

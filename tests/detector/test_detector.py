@@ -224,7 +224,7 @@ def test_aspects_and_examples_are_added_and_removed(detector: AspectDetector) ->
 def test_removing_an_aspect_removes_its_threshold(detector: AspectDetector) -> None:
     given = {"food": 0.4, "staff": 0.6}
     detector.set_params(threshold=given).remove_aspect("staff")
-    assert detector.thresholds().tolist() == [0.4, detector.loaded_model.auto_threshold(2)]
+    assert detector.thresholds().tolist() == [0.4, detector.thresholds("auto")[1]]
     assert given == {"food": 0.4, "staff": 0.6}  # the caller's dict is not changed
 
 
@@ -276,7 +276,7 @@ def test_a_sentence_under_two_aspects_mentions_both_and_duplicates_count_once() 
     ("examples", "message"),
     [
         ({}, "there are no aspects"),
-        ({"food": []}, "aspect 'food' has no example"),
+        ({"7": []}, "aspect '7' has no example, and its name says nothing"),
         ({"food": ["fine", " "]}, "an example of aspect 'food' is ' '"),
         ({"food": [None]}, "an example of aspect 'food' is null"),
         ({"food": [float("nan")]}, "is nan"),

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save, save_file
 
 from awatt import AspectDetector
-from awatt.aspect_model.model import BUNDLED
+from awatt.aspect_model.model import BUNDLED, AspectModel
 from awatt.errors import AwattError
+from awatt.folders import write_folder
 
 EXAMPLES = {"food": ["the pizza was cold", "tasty soup"], "staff": ["a rude waiter", "the waitress smiled"]}
 TEXTS = ["cold soup", "the waiter smiled", "", "nothing of the kind"]
@@ -78,6 +79,22 @@ def test_nothing_is_overwritten_without_overwrite(detector: AspectDetector, tmp_
         detector.save_pretrained(tmp_path / "mine", overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "saved"]
+
+
+def test_overwriting_a_detector_keeps_other_files_in_its_folder(detector: AspectDetector, tmp_path: Path) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved", examples=False)
+    (folder / "notes.txt").write_text("precious")
+    (folder / "plots").mkdir()
+    (folder / "plots" / "one.txt").write_text("too")
+    detector.save_pretrained(folder, overwrite=True, examples=False)
+    assert (folder / "notes.txt").read_text() == "precious"
+    assert (folder / "plots" / "one.txt").read_text() == "too"
+    (folder / "examples.jsonl").write_text("mine")
+    with pytest.raises(AwattError, match=r"examples\.jsonl: this file is not the detector's"):
+        detector.save_pretrained(folder, overwrite=True)
+    assert (folder / "examples.jsonl").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+    assert AspectDetector.from_pretrained(folder).aspects == ("food", "staff")
 
 
 def test_a_loaded_detector_can_overwrite_its_own_folder(detector: AspectDetector, tmp_path: Path) -> None:
@@ -157,22 +174,33 @@ def test_a_setting_of_the_wrong_type_is_named(
         AspectDetector.from_pretrained(folder)
 
 
-def test_a_folder_of_format_1_is_still_read(detector: AspectDetector, tmp_path: Path) -> None:
-    folder = detector.save_pretrained(tmp_path / "saved")
+@pytest.mark.parametrize("format", [1, 2])
+@pytest.mark.parametrize("examples", [True, False])
+def test_a_detector_of_the_replaced_model_is_refused_and_told_what_to_do(
+    detector: AspectDetector, tmp_path: Path, format: int, examples: bool
+) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved", examples=examples)
+    save_file({"parameter.weight_1": np.zeros(2, dtype=np.float32)}, folder / "model.safetensors")
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    new = load_file(folder / "aspects.safetensors")
-    names = {"whole": "whole_classifier", "looking": "attention_classifier", "attended": "classifier"}
-    names |= {"names": "names", "near": "example_vectors", "labels": "example_labels"}
-    old = {before: new[after] for before, after in names.items()}
-    old["facts"] = np.stack([new[name] for name in ("own_mean", "other_mean", "log_count", "name_fit")])
-    scores = ("attended", "whole", "word", "nearest", "name")
-    for before, after in (("level", "background_mean"), ("spread", "background_std")):
-        old[before] = np.stack([new[f"{after}.{score}"] for score in scores])
-    save_file(old, folder / "aspects.safetensors")
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in config["sha256"]}
-    saved = {name: config[name] for name in ("aspects", "classes", "indicators", "examples", "threshold")}
-    saved |= {"format_version": 1, "awatt_version": "0.1.0", "mode": "acceptance", "sha256": digests}
-    model = {name: value for name, value in config["model"].items() if name != "kind"}
-    model |= {"format": 1, "awatt": "0.1.0", "sha256": digests["model.safetensors"], "detector": saved}
-    (folder / "config.json").write_text(json.dumps(model))
-    assert AspectDetector.from_pretrained(folder).detect_many(TEXTS) == detector.detect_many(TEXTS)
+    config["sha256"] = digests
+    if format == 1:
+        saved = {name: config[name] for name in ("aspects", "classes", "indicators", "examples", "threshold")}
+        saved |= {"format_version": 1, "awatt_version": "0.1.0", "mode": "acceptance", "sha256": digests}
+        config = {name: value for name, value in config["model"].items() if name != "kind"}
+        config |= {"format": 1, "awatt": "0.1.0", "sha256": digests["model.safetensors"], "detector": saved}
+    (folder / "config.json").write_text(json.dumps(config))
+    advice = "Fit it again from its examples: --examples .*examples.jsonl, or AspectDetector.from_examples"
+    if not examples:
+        advice = "It was saved without its examples: fit it again with AspectDetector.from_examples"
+    with pytest.raises(AwattError, match=f"made by an older version of awatt.*{advice}"):
+        AspectDetector.from_pretrained(folder)
+
+
+def test_a_model_of_the_replaced_kind_is_refused(tmp_path: Path) -> None:
+    model = AspectModel.load()
+    model.save(tmp_path)
+    old = {**model.files(), "model.safetensors": save({"parameter.weight_1": np.zeros(2, dtype=np.float32)})}
+    write_folder(tmp_path, "aspect-model", model.config(), old)
+    with pytest.raises(AwattError, match="Train it again with 'awatt train-detector'"):
+        AspectModel.load(tmp_path)

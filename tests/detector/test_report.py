@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import time
+from dataclasses import asdict
+
+import numpy as np
 import pytest
 
 from awatt import AspectDetector
+from awatt.data.corpus import load_sample
 from awatt.errors import AwattError
 
 EXAMPLES = {
@@ -25,8 +31,10 @@ def test_good_examples_make_a_good_report() -> None:
     assert report.f1 > 0.9
     assert report.f1_interval[0] <= report.f1 <= report.f1_interval[1]
     assert report.suspects == []
-    assert report.left_out == 1
-    assert "10 examples, left out one at a time" in str(report)
+    assert report.left_out == 2
+    assert "10 examples, left out 2 at a time" in str(report)
+    assert report.expected_f1 is None  # neither reviews nor off-topic examples
+    assert "cannot be known yet" in str(report)
 
 
 def test_a_mislabelled_example_is_reported_first() -> None:
@@ -52,9 +60,10 @@ def test_an_aspect_with_few_examples_is_reported_as_weak() -> None:
     assert "weak: 2 examples" in next(line for line in lines if line.startswith("music"))
 
 
-def test_a_report_needs_two_examples() -> None:
-    with pytest.raises(AwattError, match="there is 1 example"):
-        AspectDetector.from_examples({"food": ["pizza"]}).report()
+def test_one_example_cannot_tell_how_good_it_is() -> None:
+    one = AspectDetector.from_examples({"food": ["pizza"]}).report()
+    assert "cannot be known yet" in str(one)
+    assert "On the examples" not in str(one)
     only = AspectDetector.from_examples({"food": ["pizza"], "staff": ["waiter"]}).report()
     assert only.f1_interval == (0.0, 1.0)
     assert "cannot be checked" in str(only)
@@ -62,8 +71,8 @@ def test_a_report_needs_two_examples() -> None:
 
 def test_many_examples_are_left_out_in_groups() -> None:
     report = AspectDetector.from_examples({"food": [f"pizza {n}" for n in range(250)], "staff": ["waiter"]}).report()
-    assert report.left_out == 13
-    assert "251 examples, left out 13 at a time" in str(report)
+    assert report.left_out == 51
+    assert "251 examples, left out 51 at a time" in str(report)
 
 
 def test_off_topic_examples_are_checked_too() -> None:
@@ -94,3 +103,51 @@ def test_precomputed_scores_give_the_same_suggestions() -> None:
     detector = AspectDetector.from_examples({"food": ["Tasty soup.", "Cold pasta."], "service": ["A rude waiter."]})
     texts = ["The bread was stale.", "Nobody came to our table.", "We left early.", "Lovely view."]
     assert make_suggestions(detector, texts, 3, detector.predict_proba(texts)) == make_suggestions(detector, texts, 3)
+
+
+def test_what_to_expect_on_the_file() -> None:
+    sample = load_sample()
+    names = ["food", "service", "bed", "screen"]
+    labels = sample.mentions[:, [sample.aspects.index(name) for name in names]]
+    rows = np.arange(0, len(labels), 2)
+    detector = AspectDetector(classes=names).fit(
+        [sample.sentences[row] for row in rows], labels[rows].astype(int), reviews=sample.sentences[1::2]
+    )
+    report = detector.report()
+    expected = report.expected_f1
+    assert expected is not None
+    assert 0 <= expected.low < expected.value < expected.high <= 1
+    assert f"Expect an F1 of about {expected.value:.2f}" in str(report)
+    assert report.n_reviews == len(sample.sentences[1::2])
+    truth, found = labels[1::2], detector.predictions(sample.sentences[1::2]).accepted
+    measured = np.mean(2 * (truth & found).sum(0) / (truth.sum(0) + found.sum(0)))
+    assert expected.low <= measured <= expected.high
+    json.dumps(asdict(report))
+
+
+def test_names_alone_have_a_report() -> None:
+    report = AspectDetector.from_names(["food", "service"]).report()
+    assert report.n_examples == 0
+    assert "cannot be known yet" in str(report)
+    assert "found by its name alone" in str(report)
+
+
+def test_a_report_on_fifteen_aspects_takes_a_second() -> None:
+    sample = load_sample()
+    examples = {
+        name: [sample.sentences[row] for row in np.flatnonzero(column)[:5]]
+        for name, column in zip(sample.aspects[:15], sample.mentions.T, strict=False)
+    }
+    detector = AspectDetector.from_examples(examples, reviews=sample.sentences)
+    began = time.process_time()
+    detector.report()
+    assert time.process_time() - began < 3  # one second on a quiet core
+
+
+def test_what_single_examples_cannot_show_is_unknown_and_not_a_number() -> None:
+    report = AspectDetector.from_examples({"food": ["cold soup"], "staff": ["a rude waiter"]}).report()
+    assert report.f1 is None
+    assert [(each.recall, each.precision, each.f1) for each in report.aspects] == [(None, None, None)] * 2
+    mixed = AspectDetector.from_examples({"food": ["cold soup", "tasty soup"], "staff": ["a rude waiter"]}).report()
+    assert mixed.f1 is not None
+    assert [each.f1 is None for each in mixed.aspects] == [False, True]

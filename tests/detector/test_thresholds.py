@@ -9,6 +9,10 @@ from awatt.aspect_model.model import shares
 from awatt.detector.thresholds import best_threshold, f1, resolve, tune
 
 
+def aimed(aim: str) -> np.ndarray:  # type: ignore[type-arg]
+    return np.array({"balanced": [0.4, 0.3], "precise": [0.9, 0.8], "thorough": [0.2, 0.1]}[aim])
+
+
 def test_shares_are_a_softmax_of_log_odds() -> None:
     found = shares(np.array([[0.5, 0.75, 0.5]]))  # odds 1, 3, 1
     np.testing.assert_allclose(found, [[0.2, 0.6, 0.2]])
@@ -17,9 +21,11 @@ def test_shares_are_a_softmax_of_log_odds() -> None:
 
 
 def test_thresholds_are_resolved_by_aspect() -> None:
-    np.testing.assert_array_equal(resolve("auto", ["a", "b"], 0.4), [0.4, 0.4])
-    np.testing.assert_array_equal(resolve(1, ["a", "b"], 0.4), [1, 1])
-    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], 0.4), [0.4, 0.5])
+    np.testing.assert_array_equal(resolve("auto", ["a", "b"], aimed), [0.4, 0.3])
+    np.testing.assert_array_equal(resolve(1, ["a", "b"], aimed), [1, 1])
+    np.testing.assert_array_equal(resolve("precise", ["a", "b"], aimed), [0.9, 0.8])
+    np.testing.assert_array_equal(resolve({"b": "thorough"}, ["a", "b"], aimed), [0.4, 0.1])
+    np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], aimed), [0.4, 0.5])
 
 
 def test_micro_f1_over_pairs() -> None:

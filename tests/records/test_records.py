@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 
 from awatt.errors import AwattError, DataError
 from awatt.records import format_readers as readers
-from awatt.records import formats
-from awatt.records.reader import Record, read_records
+from awatt.records import formats, lines
+from awatt.records.reader import Record, read_records, read_rows
 from awatt.records.writer import RecordWriter
 
 TABLES = ["jsonl", "csv", "tsv", "parquet"]
@@ -250,6 +250,33 @@ def test_long_cells_and_the_limit_of_csv(put: Any) -> None:
     assert csv.field_size_limit() == LIMIT
 
 
+@pytest.mark.parametrize("kind", TABLES)
+def test_aspects_with_a_comma_are_read_as_they_were_written(tmp_path: Path, kind: str) -> None:
+    names = [["sound, comfort"], ["a;b", "c"], ["d|e"], ["f", "g"]]
+    write(path := tmp_path / f"x.{kind}", [{"text": "t", "aspects": each} for each in names])
+    assert [list(record.aspects) for record in read(path)] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.csv", b'text,n\na,1\n\n"b\nc",2\nd\n"e",3\n\xff,4\nf,5,6\n"g,7\nh,8\n'),
+        ("x.jsonl", b'{"text": "a"}\n\n{"text": 1}\n{"text": "b"\n{"no": 2}\n{"text": "c", "n": 1}\n\xff\n["d"]\n'),
+        ("x.txt", b"a\n \nb\r\n\xff\nc"),
+    ],
+)
+def test_rows_and_errors_are_the_same_however_many_are_read_at_once(put: Any, name: str, content: bytes) -> None:
+    path, seen = put(name, content), []
+    for size in (1, 2, 1024):
+        happened: list[object] = []
+        for batch in read_records(path, batch_size=size, on_error=lambda error: happened.append(str(error))):  # noqa: B023
+            happened += [(record.line, record.text, dict(record.fields)) for record in batch]
+        seen.append(sorted(map(repr, happened)))
+        rows = read_rows(path, batch_size=size, on_error=lambda error: None)
+        assert [row["text"] for batch in rows for row in batch] == [each[1] for each in happened if len(each) == 3]  # type: ignore[arg-type,index]
+    assert seen[0] == seen[1] == seen[2]
+
+
 def test_nul_is_ordinary_text(put: Any) -> None:
     assert [record.text for record in read(put("x.txt", "a\0b\n"))] == ["a\0b"]
     assert [record.text for record in read(put("x.csv", "text\na\0b\n"))] == ["a\0b"]
@@ -311,7 +338,18 @@ ERRORS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
         None,
         r"found 3 cells, .* 2 columns.* '\\t' in double quotes",
     ),
-    "open quote": ("x.csv", 'text,b\n1,2\n"3,4\n5,6\n', 3, None, "unexpected end of data.* must end with"),
+    "repeated key": ("x.jsonl", '{"text": "a", "text": "b"}\n', 1, None, "the key 'text' occurs more than once"),
+    "repeated inner key": ("x.jsonl", '{"text": "a", "b": {"c": 1, "c": 2}}\n', 1, None, "'c' occurs more than once"),
+    "infinity": ("x.jsonl", '{"text": "a", "b": -Infinity}\n', 1, None, "-Infinity is not a JSON value"),
+    "too large a number": ("x.jsonl", '{"text": "a", "b": 1e400}\n', 1, None, "the number 1e400 is too large"),
+    "comma between aspects": (
+        "x.csv",
+        'text,aspects\ngood,"sound, comfort"\n',
+        2,
+        "aspects",
+        r'with a comma. Write sound\|comfort if these are several aspects, or \["sound, comfort"\] if one',
+    ),
+    "open quote": ("x.csv", 'text,b\n1,2\n"3,4\n5,6\n', 3, None, "does not end where it should.* must end with"),
     "stray quote": ("x.csv", 'text,b\n"3"x,4\n', 2, None, "expected after .* written twice"),
     "same names": ("x.csv", "text,b,b\n1,2,3\n", 1, "b", "more than once"),
     "empty table": ("x.csv", "", 1, None, "empty, but its first line must name the columns"),
@@ -344,7 +382,7 @@ LENIENT = {
     "x.jsonl": ('{"text": "a"}\n[]\n{"text": 1}\n{"b": 1}\n{\n\n{"text": "z"}\n', [2, 3, 4, 5], 7),
     "x.csv": ('text,b\na,1\nb\n"c"d,1\n"\n\n",1,2\nz,1\n', [3, 4, 5], 8),
     "x.txt": (b"a\n\xff\nz\n", [2], 3),
-    "y.csv": (b'text,b\na,1\n"\xff\n",\xfe\n\xffx\nz,1\n', [4, 5], 6),
+    "y.csv": (b'text,b\na,1\n"\xff\n",\xfe\n\xffx\nz,1\n', [3, 5], 6),
 }
 
 
@@ -357,9 +395,55 @@ def test_bad_rows_are_reported_once_and_skipped(put: Any, name: str) -> None:
     assert found[-1].line == last
 
 
-def test_an_open_quote_is_reported_and_the_rows_before_it_kept(put: Any) -> None:
+STRAY_QUOTES = {
+    "never closed": "",
+    "closed by a quoted cell": '7000,"Good, bad",x\n',
+    "closed by an inch mark": '7000,A 5",x\n',
+    "closed by a word in quotes": '7000,a "good" one,x\n',
+    "closed at the end of a line": '7000,good,5"\n',
+}
+
+
+@pytest.mark.parametrize("case", STRAY_QUOTES)
+def test_an_open_quote_costs_its_own_row_only(put: Any, case: str) -> None:
+    rows = [f"{number},text {number},x\n" for number in range(9000)]
+    rows[100] = '100,"text 100,x\n'
+    rows[7000] = STRAY_QUOTES[case] or rows[7000]
+    found, errors = read_leniently(put("x.csv", "id,text,more\n" + "".join(rows)))
+    assert [error.line for error in errors] == [102]
+    assert [record.fields["id"] for record in found] == [str(number) for number in range(9000) if number != 100]
+
+
+def test_a_stray_quote_that_is_closed_soon_costs_its_own_row_only(put: Any) -> None:
+    rows = [f"{number},text {number},x\n" for number in range(20)]
+    rows[5], rows[9] = '5,"text,x\n', '9,A 5",x\n'
+    found, errors = read_leniently(put("x.csv", "id,text,more\n" + "".join(rows)))
+    assert ([error.line for error in errors], len(found)) == ([7], 19)
+
+
+def test_an_open_quote_in_a_single_column(put: Any) -> None:
     found, errors = read_leniently(put("x.csv", 'text\na\n"b\nc\n'))
-    assert ([record.text for record in found], [error.line for error in errors]) == (["a"], [3])
+    assert ([record.text for record in found], [error.line for error in errors]) == (["a", "c"], [3])
+
+
+def test_long_quoted_cells_stay_whole(put: Any) -> None:
+    cell = "Dear all,\nit was good, I think.\n\nThe food, the staff, all fine.\n" * 30
+    path = put("x.csv", f'id,text\n1,"{cell}"\n2,"{cell}, and more"\n')
+    assert [record.text for record in read(path)] == [cell, f"{cell}, and more"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "txt", "csv"])
+def test_a_line_that_is_too_long_is_left_out_and_the_rest_read(
+    put: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(lines, "MAX_LINE", 100)
+    form = {"jsonl": '{{"text": "{}"}}\n', "txt": "{}\n", "csv": "{}\n"}[kind]
+    header = "text\n" if kind == "csv" else ""
+    texts = ["a", "é" * 350, "b", "x" * 99, "c"]
+    found, errors = read_leniently(put(f"x.{kind}", header + "".join(form.format(text) for text in texts)))
+    assert [record.text for record in found] == ["a", "b", "c"]
+    assert [error.line for error in errors] == ([3, 5] if header else [2, 4])
+    assert all("longer than 100 characters" in str(error) for error in errors)
 
 
 @pytest.mark.parametrize("name", ["no text column", "same names", "empty table", "UTF-16", "not Parquet"])
@@ -513,10 +597,10 @@ def test_reading_does_not_go_far_ahead(monkeypatch: pytest.MonkeyPatch, kind: st
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [("txt", "longer than 1,000 characters"), ("csv", "field larger than field limit")]
+    ("kind", "message"), [("txt", "longer than 1,000 characters"), ("csv", "does not end where it should")]
 )
 def test_an_endless_line_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
-    for module in (readers, formats):
+    for module in (lines, formats):
         monkeypatch.setattr(module, "MAX_LINE", 1000)
     csv.field_size_limit(1000)
     endless = Endless(b"", b"xxx") if kind == "txt" else Endless(b'text\n"', b"xxx\n")

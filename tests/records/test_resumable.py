@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +137,55 @@ def test_a_run_that_starts_over_removes_the_old_journal(tmp_path: Path, monkeypa
     monkeypatch.setattr("os.fsync", no_space)
     with pytest.raises(AwattError, match="or choose another place"):
         open_and_write(tmp_path / "out.jsonl", overwrite=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv.gz", "parquet"])
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}])
+def test_two_runs_cannot_write_the_same_file(tmp_path: Path, suffix: str, options: dict[str, bool]) -> None:
+    path = tmp_path / f"out.{suffix}"
+
+    def writer(**given: bool) -> Any:
+        if suffix == "parquet":
+            return RecordWriter(path, overwrite=given.get("overwrite", False))
+        return ResumableWriter(path, SETTINGS, **given)
+
+    with writer() as first:
+        with pytest.raises(AwattError, match=rf"another process is writing this file \(process {os.getpid()} on "):
+            writer(**options)
+        first.write(ROWS[:2], *([] if suffix == "parquet" else [{}]))
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert sum(map(len, read_records(path))) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked there")
+def test_a_killed_run_does_not_keep_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    code = f"""
+import time
+from awatt.records.resumable import ResumableWriter
+with ResumableWriter({str(path)!r}, {SETTINGS!r}) as writer:
+    print("open", flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(AwattError, match=f"process {other.pid} on "):
+            ResumableWriter(path, SETTINGS, resume=True)
+        other.kill()
+    open_and_write(path, overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_a_part_that_was_deleted_is_named(tmp_path: Path) -> None:
+    def delete() -> None:
+        with ResumableWriter(tmp_path / "out.jsonl", SETTINGS) as writer:
+            writer.write(ROWS, {})
+            (tmp_path / "out.jsonl.part").unlink()
+
+    with pytest.raises(AwattError, match=r"out\.jsonl\.part: was deleted during the run"):
+        delete()
     assert list(tmp_path.iterdir()) == []
 
 

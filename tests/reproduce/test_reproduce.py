@@ -225,8 +225,8 @@ def test_a_killed_grid_resumes_and_gives_the_same_files(datasets: Path, tmp_path
     first.wait()
     time.sleep(1)  # its workers end with it
     assert list(killed.rglob("*-seed*.json"))
-    assert start(killed, "work").wait(timeout=120) == 0
-    assert start(whole, "other").wait(timeout=120) == 0
+    assert start(killed, "work").wait(timeout=300) == 0
+    assert start(whole, "other").wait(timeout=300) == 0
     paths = sorted(path.relative_to(whole) for path in whole.rglob("*.json"))
     assert len(paths) == 3
     assert sorted(path.relative_to(killed) for path in killed.rglob("*.json")) == paths
@@ -286,7 +286,7 @@ def start_endless(folder: Path) -> "subprocess.Popen[str]":
 def end_of(grid: "subprocess.Popen[str]") -> tuple[int, str, str]:
     """Exit code, stdout and stderr. Workers share the pipes, so this returns after the last of them has ended."""
     try:
-        out, err = grid.communicate(timeout=120)
+        out, err = grid.communicate(timeout=300)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(grid.pid, signal.SIGKILL)

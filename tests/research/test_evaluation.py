@@ -214,8 +214,8 @@ def test_acceptance_is_recalibrated_for_these_episodes(data: Path, monkeypatch: 
     [
         ("statik", "there is no threshold 'statik'. Choose one of: static, policy, kernel-regression, mean-std, "),
         ("", "there is no threshold ''. Choose one of"),
-        ("1.5", "the static threshold is 1.5, needs a number from 0 to 1."),
-        ("nan", "the static threshold is nan, needs a number from 0 to 1."),
+        ("1.5", "the threshold is 1.5, needs a number from 0 to 1, or the name of a threshold."),
+        ("nan", "the threshold is nan, needs a number from 0 to 1, or the name of a threshold."),
     ],
 )
 def test_an_unknown_threshold_is_an_error(data: Path, wanted: str, message: str) -> None:

@@ -302,7 +302,7 @@ def cut(folder: Path) -> None:
         (rewrite(threshold="policy", n_way="3", settings={}), "config.json", "does not describe a run of"),
         (rewrite(encoder_details={}), "config.json", "does not describe a run of"),
         (
-            rewrite(sha256={"model.safetensors": "0" * 64}),
+            rewrite(sha256={"model.safetensors": "0" * 64, "tokenizer.json": "0" * 64}),
             "model.safetensors",
             "does not match its sha256 in config.json.",
         ),
@@ -315,17 +315,17 @@ def cut(folder: Path) -> None:
         (
             reweigh(lambda state: state.update({"model.bias": torch.zeros(9)})),
             "model.safetensors",
-            "has (9,) for 'model.bias', but its config.json needs (6,).",
+            "has float32 (9,) for 'model.bias', but its config.json needs float32 (6,).",
         ),
         (
             reweigh(lambda state: state.pop("model.bias")),
             "model.safetensors",
-            "has no such tensor for 'model.bias', but its config.json needs (6,).",
+            "has no such tensor for 'model.bias', but its config.json needs float32 (6,).",
         ),
         (
             reweigh(lambda state: state.update(more=torch.zeros(2))),
             "model.safetensors",
-            "has (2,) for 'more', but its config.json needs no such tensor.",
+            "has float32 (2,) for 'more', but its config.json needs no such tensor.",
         ),
         (content_of("tokenizer.json", b"{}"), "tokenizer.json", "is not a tokenizer"),
         (content_of("tokenizer.json", b"\xff"), "tokenizer.json", "is not a tokenizer"),
@@ -356,5 +356,7 @@ def test_settings_that_do_not_fit_the_weights_are_an_error(saved: Path) -> None:
     settings = json.loads((saved / "config.json").read_bytes())["settings"]
     settings["model"]["e_m"] = 7
     rewrite(settings=settings)(saved)
-    with pytest.raises(DataError, match=r"has \(6, 10\) for 'model\.weight', but its config\.json needs \(6, 7\)"):
+    with pytest.raises(
+        DataError, match=r"has float32 \(6, 10\) for 'model\.weight', but its config\.json needs float32 \(6, 7\)"
+    ):
         System.load(saved)

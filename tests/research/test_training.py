@@ -501,7 +501,7 @@ def test_kill_9_of_the_command_and_resume_end_with_the_same_bytes(
     arguments += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
 
     def call(*command: object) -> tuple[int, str, str]:
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, done.stdout, done.stderr
 
     assert call(sys.executable, "-c", KILL_ITSELF, *arguments) == (-signal.SIGKILL, "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from awatt import AspectDetector
 from awatt.detector.bulk import BulkConfig, Summary, detect_file
+from awatt.errors import AwattError
 from awatt.records.writer import RecordWriter
 from awatt.scale import detection
 from awatt.scale.job import AlreadyCompleteError, Job
@@ -30,8 +32,20 @@ def test_a_complete_job_is_done_again_only_with_overwrite(tmp_path: Path) -> Non
     job.finish(Summary())
     with pytest.raises(AlreadyCompleteError):
         Job(out, {"format": "csv"}, overwrite=False, resume=True)
-    assert Job(out, {"format": "csv"}, overwrite=True, resume=True).part_bytes == 0
+    job.close()
+    again = Job(out, {"format": "csv"}, overwrite=True, resume=True)
+    assert again.part_bytes == 0
+    assert (tmp_path / "found" / "_awatt" / "summary.json").exists()
+    again.start(1000)
     assert not (tmp_path / "found" / "_awatt" / "summary.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"settings": {}}', '{"settings": 1, "part_bytes": 1}'])
+def test_a_broken_job_is_said_to_be_broken(tmp_path: Path, content: str) -> None:
+    (tmp_path / "_awatt").mkdir()
+    (tmp_path / "_awatt" / "job.json").write_text(content)
+    with pytest.raises(AwattError, match="this file is broken, so the job cannot be resumed: start over"):
+        Job(str(tmp_path), {}, overwrite=False, resume=True)
 
 
 @pytest.mark.parametrize("content", ["", '{"rows": 1', "[]", '{"other": 1}'])
@@ -63,12 +77,85 @@ def test_a_store_gets_the_bytes_of_the_local_engine(detector: AspectDetector, tm
     assert len(parts) > 5 or suffix in ("parquet", "csv.gz")
     found = b""
     for number, part in enumerate(parts):
-        assert isinstance(detection.detect_part(f"part-{number}", part, task), detection.PartReport)
+        (report,) = detection.detect_parts([(f"part-{number}", part)], task)
+        assert isinstance(report, detection.PartReport)
         found += read_bytes(f"{store}/part-{number}.jsonl") or b""
     detect_file(detector, str(local), str(tmp_path / "local.jsonl"), BulkConfig())
     assert found == (tmp_path / "local.jsonl").read_bytes()
-    missing = detection.detect_part("none", detection.Part(f"{store}/none.csv"), task)
+    missing = detection.detect_parts([("none", detection.Part(f"{store}/none.csv"))], task)
     assert str(missing).startswith(f"{store}/none.csv: cannot be read (")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "part_bytes"), [("csv", 200), ("jsonl", 200), ("parquet", 10**6), ("jsonl.gz", 10**6)]
+)
+def test_a_finished_part_with_the_same_size_and_time_but_other_rows_is_noticed(
+    detector: AspectDetector, tmp_path: Path, suffix: str, part_bytes: int
+) -> None:
+    source, config = tmp_path / f"in.{suffix}", BulkConfig()
+
+    def write(last: str) -> None:
+        with RecordWriter(source, overwrite=True) as writer:
+            writer.write([{"id": number, "text": text} for number, text in enumerate([*TEXTS * 5, last])])
+        os.utime(source, ns=(0, 0))
+
+    write("my birthday")
+    task = detection.Task(_Here(detector), str(tmp_path), "jsonl", config, 20)  # type: ignore[arg-type]
+    size = source.stat().st_size
+    parts = detection.split_file(str(source), size, part_bytes)
+    reports = [detection._detect(f"part-{number}", part, task) for number, part in enumerate(parts)]
+    checks = list(zip(parts, reports, strict=True))
+    assert [detection.check_parts([check], config) for check in checks] == [None] * len(parts)
+    write("my birthdax")
+    assert source.stat().st_size == size or suffix == "jsonl.gz"
+    *before, last = [detection.check_parts([check], config) for check in checks]
+    assert before == [None] * (len(parts) - 1)
+    assert str(last).startswith(f"{source}: ")
+    assert "already read changed since the run was started. Use the file as it was" in str(last)
+
+
+def test_ten_times_as_many_files_make_no_more_tasks() -> None:
+    for count in (1_000, 10_000):
+        sizes = {f"small-{number}": 500 for number in range(count)} | {f"large-{number}": 2**20 for number in range(20)}
+        groups = detection.bundle(sizes, 64)
+        assert 20 <= len(groups) <= 64
+        assert [name for group in groups for name in group] == list(sizes)
+        largest = max(sum(sizes[name] for name in group) for group in groups)
+        assert largest < 2**20 + sum(sizes.values()) / 32
+    assert detection.bundle({"a": 5, "b": 0}, 64) == [("a",), ("b",)]
+    assert len(detection.bundle(dict.fromkeys("abcdefgh", 0), 4)) == 4
+
+
+def test_a_task_that_is_run_again_goes_on_after_the_parts_that_it_finished(
+    detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("text\nthe soup\n")
+    (tmp_path / "_awatt").mkdir()
+    task = detection.Task(_Here(detector), str(tmp_path), "csv", BulkConfig(), 20)  # type: ignore[arg-type]
+    parts = [(f"part-{number}", detection.Part(str(source))) for number in range(3)]
+    first = detection.detect_parts(parts, task)
+    (tmp_path / "_awatt" / "part-1.json").unlink()  # as if the worker had been lost then
+    detected: list[str] = []
+    detect = detection._detect
+    monkeypatch.setattr(detection, "_detect", lambda name, *rest: (detected.append(name), detect(name, *rest))[1])
+    assert detection.detect_parts(parts, task) == first
+    assert detected == ["part-1"]
+
+
+def test_two_processes_cannot_work_on_one_job(tmp_path: Path) -> None:
+    out = str(tmp_path / "found")
+    job = Job(out, {}, overwrite=False, resume=False)
+    early = Job(out, {}, overwrite=False, resume=False)  # looked at the folder before the other one started
+    job.start(1000)
+    for overwrite, resume in ((True, False), (False, True)):
+        with pytest.raises(AwattError, match=rf"another process is writing this file \(process {os.getpid()} on "):
+            Job(out, {}, overwrite, resume).start(1000)
+    job.close()
+    with pytest.raises(AwattError, match="another process has just worked on this job"):
+        early.start(1000)
+    early.close()
+    Job(out, {}, overwrite=False, resume=True).start(1000)
 
 
 class _Here:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -10,6 +12,9 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+import zipfile
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +28,16 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: ap
 class Server:
     """``awatt serve`` as a process, with the link that it printed."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, *options: str, **environment: str) -> None:
         command = [sys.executable, "-c", "from awatt.cli import main; main()", "serve", "--port", "0", "--project"]
-        self.process = subprocess.Popen([*command, project], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [*command, project, *options], stderr=subprocess.PIPE, text=True, env=os.environ | environment
+        )
         assert self.process.stderr is not None
         self.lines = [self.process.stderr.readline() for _ in range(3)]
-        self.link = re.search(r"http://\S+", self.lines[0])[0]  # type: ignore[index]
+        self.link = re.search(r"https?://\S+", self.lines[0])[0]  # type: ignore[index]
         self.base = self.link.partition("?")[0]
-        self.token = self.lines[1].rpartition(" ")[2].strip()
+        self.token = environment.get("AWATT_TOKEN") or self.lines[1].rpartition(" ")[2].strip()
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """The status and the JSON of the response."""
@@ -38,7 +45,7 @@ class Server:
         content = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=300) as response:
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
@@ -49,6 +56,20 @@ class Server:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(how)
         return self.process.wait(60)
+
+
+def make_xlsx(rows: Sequence[Sequence[str]]) -> bytes:
+    """A workbook with one sheet of texts."""
+    cells = [[f'<c t="inlineStr"><is><t>{escape(text)}</t></is></c>' for text in row] for row in rows]
+    sheet = "".join(f"<row>{''.join(row)}</row>" for row in cells)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(
+            "xl/workbook.xml", '<workbook xmlns:r="r"><sheets><sheet name="a" r:id="1"/></sheets></workbook>'
+        )
+        archive.writestr("xl/_rels/workbook.xml.rels", '<R><Relationship Id="1" Target="worksheets/sheet1.xml"/></R>')
+        archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{sheet}</sheetData></worksheet>")
+    return out.getvalue()
 
 
 def settle(page: Any) -> None:

@@ -12,9 +12,9 @@ pytest.importorskip("fastapi", reason="needs the packages of the server: pip ins
 
 from fastapi.testclient import TestClient
 
+from awatt.server.access import Access
 from awatt.server.app import create_app
 from awatt.server.limits import Limits
-from awatt.server.security import Access
 from awatt.server.store import ProjectStore
 
 from .browsing import CHROMIUM, Server, open_sample
@@ -25,10 +25,10 @@ SMALL = Limits(body=200_000, json_body=20_000, texts=20, characters=500, aspects
 
 
 def make_client(
-    folder: Path, limits: Limits = SMALL, token: str | None = TOKEN, model: Path | None = None
+    folder: Path, limits: Limits = SMALL, token: str | None = TOKEN, model: str | Path = "fast"
 ) -> TestClient:
     """A client of a new server that serves the project in a folder."""
-    access = Access(TOKEN, frozenset({HOST}), "awatt_8377")
+    access = Access(TOKEN, frozenset({HOST}))
     guard = create_app(ProjectStore(folder / "project.sqlite", limits), access, limits, model)
     headers = {"authorization": f"Bearer {token}"} if token else {}
     client = TestClient(guard, base_url=f"http://{HOST}", headers=headers, raise_server_exceptions=False)

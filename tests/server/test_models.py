@@ -44,12 +44,24 @@ def test_the_service_detects_with_a_run(make_run: Callable[..., Path], tmp_path:
         assert client.get("/v1/project/map").status_code == 200
 
 
+def test_the_service_detects_with_the_accurate_model(tmp_path: Path) -> None:
+    examples = {"food": ["the pizza was cold", "tasty soup"], "staff": ["a rude waiter", "the waitress smiled"]}
+    with make_client(tmp_path, model="accurate") as client:
+        for name, texts in examples.items():
+            client.post("/v1/aspects", json={"name": name, "examples": texts})
+        found = client.post("/v1/detect", json={"texts": ["cold soup"]}).json()["detections"]
+        assert client.get("/v1/project").json()["model"] == "accurate"
+    direct = AspectDetector.from_examples(examples, model="accurate")
+    assert found == [asdict(direct.detect("cold soup"))]
+    assert found != [asdict(AspectDetector.from_examples(examples).detect("cold soup"))]
+
+
 def test_a_threshold_that_decides_per_sentence_is_announced(make_run: Callable[..., Path], tmp_path: Path) -> None:
     note = threshold_note(make_run(tmp_path / "policy", threshold="policy"))
     assert note is not None
     assert "the policy threshold decides for each sentence anew. The page and the API use the paper's static" in note
     assert threshold_note(make_run(tmp_path / "static")) is None
-    assert threshold_note(None) is None
+    assert threshold_note("accurate") is None
 
 
 def test_a_model_that_is_not_there_is_refused_before_anything_is_opened(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ SCRIPT = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=al
 PLACE = """async () => {
   const { state } = await import('/static/state.js');
   const canvas = document.querySelector('canvas'), pen = canvas.getContext('2d');
-  const values = new Float32Array(await (await fetch('/v1/project/map')).arrayBuffer());
+  const { values } = await (await import('/static/api.js')).floats('/v1/project/map');
   const area = canvas.getBoundingClientRect(), colour = (x, y) => [...pen.getImageData(x, y, 1, 1).data].join();
   const places = state.texts.map((_, row) => [0.5 + 0.47 * values[2 * row], 0.5 - 0.46 * values[2 * row + 1]]);
   return {
@@ -58,6 +57,12 @@ def chosen(page: Any) -> Any:
     return page.locator("#detail .toggle")
 
 
+def load_pasted(page: Any, text: str) -> None:
+    page.click("#tab-start")
+    page.fill("#paste", text)
+    page.click("#load")
+
+
 def test_from_the_sample_to_the_export(page: Any) -> None:
     page.wait_for_selector("#rows mark")  # words are coloured
     assert page.locator("#rows mark").first.get_attribute("title")
@@ -81,7 +86,27 @@ def test_a_label_applies_at_once_and_can_be_undone(page: Any) -> None:
     assert chosen(page).first.get_attribute("aria-pressed") != pressed
     page.click("#undo")
     page.wait_for_function("() => !document.querySelector('#rows .row.labelled')")
-    assert chosen(page).first.get_attribute("aria-pressed") == pressed
+    again = "(pressed) => document.querySelector('#detail .toggle').getAttribute('aria-pressed') === pressed"
+    page.wait_for_function(again, arg=pressed)  # once it has been detected again
+
+
+def test_what_an_action_changed_is_listed_with_what_was_found_before(page: Any) -> None:
+    page.click("#tab-aspects")
+    page.fill("#names", "soup")
+    page.click("#by-name button")
+    page.wait_for_selector("#pick-changed")
+    changed = int(page.inner_text("#see-changed").split()[0])
+    assert 0 < changed < 86
+    page.click("#tab-overview")
+    page.click("#see-changed")
+    page.wait_for_function(f"() => document.getElementById('status').textContent.startsWith('{changed} of 86')")
+    assert page.inner_text("#pick-only .name") == "Just changed"
+    assert page.locator("#rows .row").count() == page.locator("#rows .row .earlier").count() > 0
+    new = page.locator("#rows .row", has_text="soup?").first
+    assert new.locator(".earlier").inner_text().startswith("was ")
+    assert "soup" not in new.locator(".earlier").inner_text()
+    page.click("#pick-only")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('86')")
 
 
 def test_quick_keys_build_on_each_other(page: Any) -> None:
@@ -99,9 +124,7 @@ def test_quick_keys_build_on_each_other(page: Any) -> None:
 
 def test_loading_and_starting_over_can_be_undone(page: Any) -> None:
     before = counts(page)
-    page.click("#tab-start")
-    page.fill("#paste", "Good bread.\nWarm soup.")
-    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    load_pasted(page, "Good bread.\nWarm soup.")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2 ')")
     page.click("#tab-start")
     page.click("#start-over")
@@ -138,6 +161,7 @@ def test_a_score_below_the_threshold_is_not_rounded_up_to_it(page: Any) -> None:
     shown = page.evaluate(
         """async () => {
           const { aspects, scoreText, state } = await import('/static/state.js');
+          state.autoThresholds.set(aspects()[0].id, 0.3);
           return [0.2968, 0.29999, 0.3, 0.304, 0.1].map((score) => {
             state.scores[0] = score;
             return scoreText(0, aspects()[0]);
@@ -148,9 +172,7 @@ def test_a_score_below_the_threshold_is_not_rounded_up_to_it(page: Any) -> None:
 
 
 def test_one_review_is_not_called_1_reviews(page: Any) -> None:
-    page.click("#tab-start")
-    page.fill("#paste", "Good bread.")
-    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    load_pasted(page, "Good bread.")
     page.wait_for_function(
         "() => document.getElementById('message').textContent.startsWith('1 review, 1 sentence. Undo')"
     )
@@ -185,14 +207,50 @@ def test_a_new_aspect_is_found(page: Any) -> None:
     page.click("#tab-aspects")
     page.fill("#new-name", "waiting")
     page.fill("#new-examples", "We waited an hour.\nThe queue was endless.\nNo wait at all.")
-    page.click("#view-aspects form button")
+    page.click("#by-examples button")
     page.wait_for_selector("article[aria-label=waiting]")
     page.wait_for_selector(".quality strong")  # the report, by leaving one out
     page.click("#tab-sentences")
     page.wait_for_function("() => document.querySelectorAll('#filters .aspect').length === 7")
     assert counts(page)[-1] < 86
     page.locator("#filters input[type=range]").last.fill("0")
-    assert counts(page)[-1] == 86  # every sentence has a score for it
+    every = "() => [...document.querySelectorAll('#filters .aspect .count')].at(-1).textContent.startsWith('86 ')"
+    page.wait_for_function(every)  # once it has been detected, every sentence has a score for it
+
+
+def test_names_alone_find_sentences_at_once_marked_as_guesses(page: Any) -> None:
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
+    load_pasted(page, "The battery died.\nA bright screen.\nCheap for what it does.\nWe left.")
+    page.wait_for_selector("#view-aspects:not([hidden])")
+    page.fill("#names", "battery, screen, price")
+    page.click("#by-name button")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    page.wait_for_selector("#rows .chip.guess")
+    assert page.locator("#rows .row", has_text="The battery died.").locator(".chip").inner_text().startswith("battery?")
+    assert "Guessed from the names" in page.inner_text("#detail")
+    page.locator("#rows .row", has_text="The battery died.").click()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(SAVED)
+    page.wait_for_function("() => !document.querySelector('#filters').textContent.includes('battery?')")
+    assert "screen?" in page.inner_text("#filters")  # still a guess
+
+
+def test_an_aspect_that_was_not_learned_is_not_shown_as_none(page: Any) -> None:
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
+    load_pasted(page, "Good bread.\nWarm soup.")
+    page.wait_for_selector("#view-aspects:not([hidden])")
+    page.fill("#names", "!!!")  # no word that the model could read
+    page.click("#by-name button")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    page.wait_for_function("() => document.getElementById('filters').textContent.includes('not learned')")
+    page.wait_for_function("() => !document.querySelector('#rows .chip')")
+    assert "Nothing is learned yet" in page.inner_text("#detail")
+    assert "Detected" not in page.inner_text("#detail")
+    assert "None found" not in page.inner_text("#filters")
 
 
 def test_a_dot_of_the_map_names_its_sentence(page: Any) -> None:
@@ -267,6 +325,41 @@ def test_saved_pictures_look_like_the_page(page: Any, theme: str) -> None:
     assert ink in pictures["aspects"]["all"]  # the text has the colour of the page's text
 
 
+def test_aspects_are_compared_by_the_columns_of_the_file(page: Any) -> None:
+    texts = ["The pasta was tasty.", "A rude waiter."]
+    rows = "".join(f"{1 + n % 2},{'ab'[n // 10]},{texts[n % 2]}\n" for n in range(20))
+    page.click("#tab-start")
+    content = {"name": "reviews.csv", "mimeType": "text/csv", "buffer": f"stars,shop,text\n{rows}".encode()}
+    page.set_input_files("#file", content)
+    page.click("#load:enabled")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('20 sentences')")
+    page.click("#tab-overview")
+    page.wait_for_selector("#by-column .panel")
+    assert page.input_value("#column") == "stars"
+    food = page.locator("#by-column .panel", has=page.locator("caption", has_text="food"))
+    assert food.locator("tr").all_text_contents()[0].startswith("1100")  # of the reviews with 1 star: 100 %
+    page.select_option("#column", "shop")
+    page.wait_for_function("() => document.querySelector('#by-column .panel th').textContent === 'a'")
+
+
+def test_on_a_narrow_screen_a_message_covers_nothing_and_names_no_keys(page: Any) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.click("#next")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Tap the aspects')")
+    message, filters = (page.locator(each).bounding_box() for each in ("#message", "#filters"))
+    assert message["y"] + message["height"] <= filters["y"]
+
+
+@pytest.mark.parametrize("width", [1440, 1100])
+def test_the_charts_fill_their_cards(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.click("#tab-overview")
+    for chart in page.locator("figure.card:not(.span)").all():
+        card, picture = chart.bounding_box(), chart.locator("svg").bounding_box()
+        assert picture["width"] > 0.6 * card["width"]
+        assert picture["height"] > 0.6 * card["height"]
+
+
 def test_on_a_narrow_screen_thresholds_leave_room_for_rows(page: Any) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     page.reload()
@@ -280,9 +373,7 @@ def test_on_a_narrow_screen_thresholds_leave_room_for_rows(page: Any) -> None:
 
 
 def test_a_review_is_never_html(page: Any) -> None:
-    page.click("#tab-start")
-    page.fill("#paste", f"{SCRIPT}\nGood bread.")
-    page.locator("#view-start .card", has_text="Paste").locator("button").click()
+    load_pasted(page, f"{SCRIPT}\nGood bread.")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2')")
     settle(page)
     assert "<script>" in page.inner_text("#rows")
@@ -303,24 +394,39 @@ def test_it_fits_a_narrow_screen_and_controls_have_names(page: Any) -> None:
         assert unnamed == 0
 
 
-@pytest.mark.skipif(not os.environ.get("AWATT_SCREENSHOTS"), reason="set AWATT_SCREENSHOTS to a folder to take them")
-def test_screenshots(page: Any) -> None:
-    """The images of the documentation, and every view in both themes and widths, for inspection."""
-    from PIL import Image
+DROP = """([name, bytes]) => {
+  const given = new DataTransfer();
+  given.items.add(new File([new Uint8Array(bytes)], name));
+  dispatchEvent(new DragEvent('dragover', { dataTransfer: given, bubbles: true }));
+  dispatchEvent(new DragEvent('drop', { dataTransfer: given, bubbles: true }));
+}"""
 
-    folder = Path(os.environ["AWATT_SCREENSHOTS"])
-    page.keyboard.press("Enter")  # so that a label is visible
-    page.wait_for_selector("#rows .row.labelled mark")
-    page.wait_for_selector("#message", state="hidden")
-    shots = [("workbench", "sentences", "light", 1280, 800), ("overview", "overview", "light", 1280, 1530)]
-    shots += [(f"{v}-{t}-{w}", v, t, w, 800) for v in VIEWS for t in ("light", "dark") for w in (1280, 400)]
-    for name, view, theme, width, height in shots:
-        page.set_viewport_size({"width": width, "height": height})
-        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-        page.click(f"#tab-{view}")
-        page.wait_for_timeout(2500 if view == "aspects" else 700)
-        page.screenshot(path=folder / f"{name}.png")
-        Image.open(folder / f"{name}.png").convert("RGB").save(folder / f"{name}.png", optimize=True)
+
+WATCH_PROGRESS = """() => {
+  const box = document.getElementById('progress-text');
+  window.seen = [];
+  new MutationObserver(() => seen.push(box.textContent.trim())).observe(box, { subtree: true, childList: true });
+}"""
+
+
+def test_a_file_dropped_anywhere_is_previewed_and_loaded(page: Any) -> None:
+    content = "Note;Bewertung\n5;Schöner Käse. Nice bread.\n1;Très cher, and the soup was cold.\n".encode("latin-1")
+    page.click("#tab-overview")
+    page.evaluate(DROP, ["hôtel.csv", list(content)])
+    page.wait_for_selector("#load:enabled")
+    assert page.inner_text("#file-name") == "hôtel.csv"  # not "No file chosen"
+    assert page.locator("#view-start button.main:visible").count() == 1  # a single Load button
+    assert page.input_value(".choice select") == "Bewertung"
+    assert page.locator("td.read").first.inner_text() == "Schöner Käse. Nice bread."
+    page.evaluate(WATCH_PROGRESS)
+    page.click("#load")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('3 sentences')")
+    page.wait_for_selector("#progress", state="hidden")
+    seen = page.evaluate("seen")  # until the end; how far it is may be said in between
+    assert (seen[0], seen[-1]) == ("Reading hôtel.csv …", "")
+    assert "Detecting in 2 reviews …" in seen
+    page.go_back()  # to the view before the sentences
+    page.wait_for_selector("#view-start:not([hidden])")
 
 
 def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> None:
@@ -330,7 +436,7 @@ def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> No
     page.set_input_files("#file", path)
     page.wait_for_selector(".choice select")
     assert page.input_value(".choice select") == "review"
-    page.click(".choice button")
+    page.click("#load")
     page.wait_for_function("() => document.getElementById('status').textContent === '10,000 sentences'", timeout=60_000)
     settle(page)
     drawn = page.evaluate(
@@ -375,8 +481,14 @@ def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:
     page.wait_for_function(
         "() => document.querySelectorAll('#rows .row.labelled').length === 1"
     )  # the unsaved one is no longer shown
-    second = Server(tmp_path / "p.sqlite")
-    page.goto(second.link)
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('does not respond')")
+    second = Server(tmp_path / "p.sqlite", "--port", first.base.rpartition(":")[2].strip("/"))
+    page.click("#message a")  # a restart is said without a click, with a link to sign in again
+    page.fill("#token", "wrong")
+    page.click("#sign-in button")
+    page.wait_for_function("() => document.getElementById('refused').textContent.includes('not the token')")
+    page.fill("#token", second.token)
+    page.click("#sign-in button")
     settle(page)
     assert page.locator(SAVED).count() == page.locator("#rows .row.labelled").count() == 1
     page.close()

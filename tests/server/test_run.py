@@ -71,9 +71,86 @@ def test_it_stops_on_sigterm(tmp_path: Path) -> None:
         assert process.stderr is not None
         lines = [process.stderr.readline() for _ in range(3)]
         assert "?token=" in lines[0]
-        with urllib.request.urlopen(f"{lines[0].split()[-1].partition('?')[0]}health/ready", timeout=30) as response:
+        with urllib.request.urlopen(f"{lines[0].split()[-1].partition('?')[0]}health/ready", timeout=300) as response:
             assert response.status == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         assert "Traceback" not in process.stderr.read()
     assert not (tmp_path / "p.sqlite-wal").exists()  # closed properly
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ("aaaaaaaaaaaaaaaaaaaa", "easy to guess"),
+        ("abcdefghijklmnopqrst", "easy to guess"),
+        ("1234567890123456", "easy to guess"),
+        ("password1password1", "easy to guess"),
+        ("geheimesWörterbuch22", "ASCII"),
+        ("nine quiet otters 22", "without spaces"),
+        ("nine-Quiet-otters\n2", "ASCII"),
+    ],
+)
+def test_weak_tokens_are_refused(monkeypatch: pytest.MonkeyPatch, token: str, words: str) -> None:
+    monkeypatch.setenv("AWATT_TOKEN", token)
+    with pytest.raises(AwattError, match=words):
+        choose_token("127.0.0.1")
+
+
+def test_half_open_connections_lock_everyone_out(tmp_path: Path) -> None:
+    """As many as the server accepts, each with half a request; then one more that is complete."""
+    from .browsing import Server
+
+    server = Server(tmp_path / "p.sqlite")
+    address = server.base.removeprefix("http://").rstrip("/").split(":")
+    idle = []
+    try:
+        for _ in range(530):
+            idle.append(socket.create_connection((address[0], int(address[1])), timeout=300))
+            idle[-1].sendall(b"GET /health/live HTTP/1.1\r\nHost: ")
+        assert server.ask("GET", "v1/project")[0] == 200
+        assert idle[0].recv(1) == b""  # the oldest was closed to make room
+    finally:
+        for each in idle:
+            each.close()
+        server.stop()
+
+
+def test_headers_that_never_end_are_given_up() -> None:
+    """Without waiting for the ten seconds: the timer of the connection is called as the loop would call it."""
+    import asyncio
+
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from awatt.server.connections import TimedProtocol
+
+    class Quick(TimedProtocol):
+        header_seconds = 0.05
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.2)  # longer than the timer: a request that has arrived is not given up
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def talk() -> list[bytes]:
+        config = uvicorn.Config(app, http=Quick, lifespan="off", ws="none", log_level="error")
+        config.load()
+        state = ServerState()
+        listening = await asyncio.get_running_loop().create_server(
+            lambda: Quick(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        received = []
+        for sent in (b"GET / HTTP/1.1\r\nHost: a", b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP"):
+            reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+            writer.write(sent)
+            received.append(await asyncio.wait_for(reader.read(), 30))  # until the server closes the connection
+            writer.close()
+        listening.close()
+        return received
+
+    half, nothing, whole = asyncio.run(talk())
+    assert half == nothing == b""
+    assert whole.startswith(b"HTTP/1.1 200")
+    assert whole.count(b"HTTP/1.1") == 1
+    assert TimedProtocol.waiting == {}

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from awatt.errors import AwattError
+from awatt.server.errors import ConflictError, NotFoundError
 from awatt.server.journal import MAX_ACTIONS
-from awatt.server.limits import ConflictError, Limits, NotFoundError
-from awatt.server.store import MAX_LOADS, ProjectStore
+from awatt.server.limits import Limits
+from awatt.server.review_store import MAX_LOADS
+from awatt.server.store import ProjectStore
 from awatt.server.workbench import Workbench
 
 
@@ -197,32 +199,6 @@ def test_another_users_label_is_not_overwritten_unseen(store: ProjectStore) -> N
     assert store.content().examples[0].aspects == (food,)
 
 
-def test_a_project_of_format_1_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite"
-    store = ProjectStore(path)
-    store.load_reviews(reviews("One.", "Two."))
-    run = store._connection.execute
-    run("PRAGMA foreign_keys = OFF")
-    for statement in (
-        "DROP TABLE loaded",
-        "DROP INDEX reviews_of_load",
-        "CREATE TABLE old (id INTEGER PRIMARY KEY, fields TEXT NOT NULL)",
-        "INSERT INTO old SELECT id, fields FROM reviews",
-        "DROP TABLE reviews",
-        "ALTER TABLE old RENAME TO reviews",
-        "DELETE FROM actions",
-        "PRAGMA user_version = 1",
-    ):
-        run(statement)
-    store.close()
-    again = ProjectStore(path)
-    assert [text for _, _, text in again.sentences()] == ["One.", "Two."]
-    assert again.fields() == {1: {"stars": 0}, 2: {"stars": 1}}
-    again.load_reviews(reviews("Three."))
-    again.undo()
-    assert [text for _, _, text in again.sentences()] == ["One.", "Two."]
-
-
 def test_a_failed_action_changes_nothing(store: ProjectStore) -> None:
     store.add_aspect("food", ["Tasty soup."])
     before, version = state(store), store.version()
@@ -333,8 +309,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match="another program"):
         ProjectStore(tmp_path / "other.sqlite")
     newer = ProjectStore(tmp_path / "newer.sqlite")
-    newer._connection.execute("PRAGMA user_version = 99")
     newer.close()
+    sqlite3.connect(tmp_path / "newer.sqlite").execute("PRAGMA user_version = 99")
     with pytest.raises(AwattError, match="newer awatt"):
         ProjectStore(tmp_path / "newer.sqlite")
     if os.geteuid():

@@ -1,13 +1,13 @@
-"""The detector's own model: how likely a sentence mentions each aspect, from a few examples. Needs no torch."""
+"""The detector's own model: how likely a sentence mentions each aspect, from examples, names and reviews. No torch."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,45 +16,115 @@ from safetensors.numpy import load, save
 from tokenizers import Tokenizer
 
 from awatt.arrays import Sentences
-from awatt.aspect_model.features import (
-    EmbeddedSentences,
-    Fitted,
-    Parameters,
-    attention,
-    embed,
-    features,
-    fit,
-    logits,
+from awatt.aspect_model.calibration import CalibrationPrior
+from awatt.aspect_model.classifiers import Settings, attention_shares, shown_attention, shown_weights
+from awatt.aspect_model.context import Memory
+from awatt.aspect_model.estimates import Quality, estimate_quality
+from awatt.aspect_model.learner import (
+    LearnedAspects,
+    TrainedParts,
+    learn,
+    left_out_probabilities,
+    probabilities,
+    tabulate_words,
 )
+from awatt.aspect_model.names import LabelledSentences, name_words
+from awatt.aspect_model.network import Network
+from awatt.aspect_model.packing import pack, unpack
+from awatt.aspect_model.plain_network import PlainNetwork
+from awatt.aspect_model.schema import check_sentences, check_tensors, check_tokens
+from awatt.aspect_model.student.encoder import Student, StudentEncoder
+from awatt.aspect_model.vectors import Table, TokenVectors, WordTable
 from awatt.data.corpus import Corpus
 from awatt.data.episode import PredictedEpisodes, Prediction
 from awatt.data.sampler import EpisodeSampler, EpisodeShape
-from awatt.errors import AwattError, DataError
-from awatt.folders import ASPECT_MODEL, CARD, TOKENIZER, WEIGHTS, Folder, open_folder, write_folder
+from awatt.errors import AwattError, DataError, require
+from awatt.folders import ASPECT_MODEL, BASE, TOKENIZER, WEIGHTS, Folder, open_folder, read_tokenizer, write_folder
 from awatt.thresholds.default import default_threshold
 
-BUNDLED = Path(__file__).parent / "weights"
+if TYPE_CHECKING:
+    from awatt.aspect_model.transformer import TransformerContext
+
+#: The models of the package: static vectors alone, and with the student's beside them.
+BUNDLED, ACCURATE = (Path(__file__).parent / "weights" / name for name in ("fast", "accurate"))
 Floats = npt.NDArray[np.float32]
 Probabilities = npt.NDArray[np.float64]
 _HEAD = ("format", "kind", "awatt", "sha256")  # of config.json: written anew
+_REPLACED = "parameter.weight_1"  # a tensor that only the model before this one had
+_EXAMPLES = "examples.jsonl"
+_ENCODER = "encoder"  # of config.json: what the encoder of ENCODER_WEIGHTS is
+ENCODER_WEIGHTS = "encoder.safetensors"
+
+
+class StoredSentences(NamedTuple):
+    """Token ids of sentences, as they are saved."""
+
+    ids: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, sentences: Sentences) -> StoredSentences:
+        """For saving."""
+        return cls(sentences.ids.astype(np.int32), sentences.lengths.astype(np.int32))
+
+    def sentences(self) -> Sentences:
+        """As everything else takes them."""
+        return Sentences(self.ids.astype(np.int64), self.lengths.astype(np.int64))
+
+
+class Weights(NamedTuple):
+    """Everything in ``model.safetensors``, under its dotted name."""
+
+    vectors: Table
+    settings: Settings
+    plain: PlainNetwork
+    plain_background: StoredSentences  # reviews
+    network: Network
+    background: StoredSentences  # half of them reviews, half sentences of other kinds
+    prior: CalibrationPrior
+    student: Student | None = None  # predicts vectors in context
 
 
 class AspectModel:
-    """Token vectors, a background of ordinary sentences, and the few numbers that were learned on top of them."""
+    """Token vectors, backgrounds of ordinary sentences, and the few numbers that were learned on top of them.
+
+    With a student, or with another encoder, a second vector per token depends on the sentence.
+    """
 
     kind: ClassVar[str] = ASPECT_MODEL
     #: scores are probabilities, each aspect judged on its own
     probabilistic: ClassVar[bool] = True
+    decides_per_sentence: ClassVar[bool] = False
+    learns_from_reviews: ClassVar[bool] = True
 
-    def __init__(self, tokenizer: Tokenizer, tensors: Mapping[str, npt.NDArray[Any]], settings: dict[str, Any]) -> None:
-        self.tokenizer, self.settings = tokenizer, settings
-        self.tensors = dict(tensors)
-        self.threshold, self.max_length = float(settings["threshold"]), int(settings["max_length"])
-        # int8 (n_words, dim), and two numbers per word: the factor to length 1, and its norm in a mean vector
-        self.table, self.scale, self.norm = (tensors[name] for name in ("table", "scale", "loudness"))
-        self.parameters = Parameters.from_tensors(tensors)
-        ordinary = Sentences(tensors["background_ids"].astype(np.int64), tensors["background_lengths"].astype(np.int64))
-        self.background = self.embed(ordinary)
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        weights: Weights,
+        settings: Mapping[str, Any],
+        encoder: TransformerContext | None = None,
+    ) -> None:
+        self.tokenizer, self.weights, self.settings, self.encoder = tokenizer, weights, dict(settings), encoder
+        context = encoder if weights.student is None else StudentEncoder(weights.student, weights.vectors)
+        self.vectors = TokenVectors(
+            tokenizer,
+            weights.vectors,
+            int(settings["max_length"]),
+            int(settings["unknown"]),
+            None if context is None else Memory(context),
+        )
+        self.parts = TrainedParts(
+            vectors=self.vectors,
+            settings=weights.settings,
+            plain=weights.plain,
+            plain_background=self.vectors.embed(weights.plain_background.sentences()),
+            network=weights.network,
+            background=self.vectors.embed(weights.background.sentences()),
+            prior=weights.prior,
+            threshold=float(settings["threshold"]),
+        )
+
+        self._latest: tuple[LearnedAspects, WordTable | None] | None = None  # the detector used last
 
     # -- folders
 
@@ -67,73 +137,133 @@ class AspectModel:
     def from_folder(cls, folder: Folder) -> Self:
         """From a folder that has been opened."""
         settings = {name: value for name, value in folder.config.items() if name not in _HEAD}
-        folder.setting("threshold", (int, float))
-        folder.setting("max_length", int)
-        folder.setting("unknown", int)
+        folder.number("threshold", 0, 1, float)
+        folder.number("max_length", 1, 2**20)
         try:
             tensors = load(folder.read(WEIGHTS))
-            tokenizer = Tokenizer.from_str(folder.read(TOKENIZER).decode("utf-8"))
-            return cls(tokenizer, tensors, settings)
+            if _REPLACED in tensors:
+                raise _replaced(folder)
+            base = folder
+            if settings.pop(BASE, None):
+                base = open_folder(BUNDLED, ASPECT_MODEL)
+                tensors |= {name: array for name, array in load(base.read(WEIGHTS)).items() if _is_vectors(name)}
+            check_tensors(folder, tensors, (BUNDLED, ACCURATE))
+            tokenizer = read_tokenizer(base)
+            weights = unpack(Weights, tensors)
+            check_tokens(folder, tokenizer, weights.vectors)
+            n_tokens = len(weights.vectors.table)
+            folder.number("unknown", 0, n_tokens - 1)
+            for background in (weights.plain_background, weights.background):
+                check_sentences(folder, WEIGHTS, *background, n_tokens)
+            encoder = _read_encoder(folder, tokenizer) if settings.pop(_ENCODER, None) else None
+            return cls(tokenizer, weights, settings, encoder)
         except DataError:
             raise
         except KeyError as error:
             raise DataError(f"lacks the tensor {error}. Copy the folder again.", folder.path / WEIGHTS) from None
-        except (SafetensorError, TypeError, ValueError) as error:
+        except (SafetensorError, IndexError, TypeError, ValueError) as error:
             raise DataError(f"cannot be read as a model ({error}). Copy the folder again.", folder.path) from None
 
-    def save(self, path: Path) -> None:
-        """Write the folder."""
-        kept = {CARD: (path / CARD).read_bytes()} if (path / CARD).is_file() else {}
-        write_folder(path, self.kind, self.settings, {**self.files(), **kept})
+    def save(self, path: Path, slim: bool = False) -> None:
+        """Write the folder; ``slim`` leaves out what the bundled model "fast" has: token vectors and tokenizer."""
+        files, config = self.files(), self.config()
+        if slim:
+            own = {name: array for name, array in pack(self.weights).items() if not _is_vectors(name)}
+            files[WEIGHTS], config = save(own), {BASE: "fast", **config}
+            del files[TOKENIZER]
+        write_folder(path, self.kind, config, files)
 
     def files(self) -> dict[str, bytes]:
         """The model's files, for a folder."""
-        return {WEIGHTS: save(self.tensors), TOKENIZER: self.tokenizer.to_str().encode()}
+        found = {WEIGHTS: save(pack(self.weights)), TOKENIZER: self.tokenizer.to_str().encode()}
+        return found if self.encoder is None else {**found, ENCODER_WEIGHTS: self.encoder.tensors()}
 
     def config(self) -> dict[str, Any]:
         """What ``from_folder`` needs besides the files."""
-        return self.settings
+        return self.settings if self.encoder is None else {**self.settings, _ENCODER: self.encoder.details()}
 
     # -- what every model of a detector offers
 
+    @property
+    def max_length(self) -> int:
+        """The number of tokens of a text that it reads."""
+        return self.vectors.max_length
+
+    def knows_name(self, name: str) -> bool:
+        """Whether an aspect of this name can be detected without examples."""
+        return bool(name_words(name))
+
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """The texts as token ids; a text without any token becomes one unknown token."""
-        return Sentences.from_texts(self.tokenizer, texts, self.max_length, empty=self.settings["unknown"])
+        return self.vectors.tokenize(texts)
 
-    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Fitted:
-        """Learn from examples, labels (n_examples, n_aspects) and the aspects' names, where they have any."""
-        vectors = self.name_vectors(names or [""] * labels.shape[1])
-        fitted = fit(self.parameters, self.embed(examples), labels.astype(np.float32), self.background, vectors)
-        return Fitted.from_arrays(fitted.to_arrays())
+    def fit(
+        self,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str] | None = None,
+        reviews: Sentences | None = None,
+    ) -> LearnedAspects:
+        """Learn from examples, labels (n_examples, n_aspects), the aspects' names and unlabelled sentences of a file.
 
-    def predict(self, fitted: Fitted, sentences: Sentences, mode: str = "auto") -> Prediction:
+        Every aspect has an example, or a name that says something.
+        """
+        given = LabelledSentences(examples, labels)
+        return learn(self.parts, given, names or [""] * labels.shape[1], reviews)
+
+    def predict(self, fitted: LearnedAspects, sentences: Sentences, mode: str = "auto") -> Prediction:
         """Scores and decisions. With mode "paper" the scores are a softmax over the aspects, cut as in the paper."""
         scores = self.probabilities(fitted, sentences)
         if mode == "paper":
             scores = shares(scores)
-        return Prediction(scores, scores >= self.auto_threshold(scores.shape[1], mode))
+        return Prediction(scores, scores >= self.thresholds(fitted, mode))
 
-    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float:
-        """The score from which an aspect counts as found, unless somebody says otherwise."""
-        return default_threshold(n_aspects) if mode == "paper" else self.threshold
-
-    def word_weights(self, fitted: Fitted, sentences: Sentences) -> Floats:
-        """The share of each token in each aspect's attention; a sentence's sum to 1. (n_tokens, n_aspects)"""
-        found: Floats = attention(self.parameters, fitted, self.embed(sentences))
+    def thresholds(self, fitted: LearnedAspects, mode: str = "auto", aim: str = "balanced") -> Probabilities:
+        """The score from which each aspect counts as found: "balanced", "precise" or "thorough". (n_aspects,)"""
+        if mode == "paper":
+            n_aspects = len(fitted.calibration.shift)
+            return np.full(n_aspects, default_threshold(n_aspects))
+        found: Probabilities = getattr(fitted.thresholds, aim)
         return found
+
+    def default_threshold(self, n_aspects: int) -> float:
+        """The threshold before anything was learned."""
+        return self.threshold
+
+    def left_out_scores(
+        self,
+        fitted: LearnedAspects,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str],
+        reviews: Sentences | None = None,
+    ) -> Probabilities:
+        """What ``predict`` would say of each example, had it been fitted without it. (n_examples, n_aspects)"""
+        return left_out_probabilities(self.parts, fitted, LabelledSentences(examples, labels), names, reviews)
+
+    def expected_quality(self, fitted: LearnedAspects, thresholds: Probabilities) -> Quality | None:
+        """Expected precision, recall and F1 at these thresholds; None where nothing can be known."""
+        return estimate_quality(fitted, thresholds)
+
+    def word_weights(self, fitted: LearnedAspects, sentences: Sentences) -> Floats:
+        """The share of each token in each aspect's attention; a sentence's sum to 1. (n_tokens, n_aspects)"""
+        table = self._table(fitted)
+        if table is None or not len(sentences.lengths):
+            return shown_attention(self.parts.settings, fitted.evidence.classifiers, self.vectors.embed(sentences))
+        columns = shown_weights(len(fitted.evidence.names))
+        return attention_shares(table.rows(sentences.ids, columns), sentences.lengths)
 
     def mean_vectors(self, sentences: Sentences) -> Floats:
         """A unit vector per sentence: similar sentences have similar ones. (n_sentences, dim)"""
-        means: Floats = self.embed(sentences).means
-        return means
+        return self.vectors.mean_vectors(sentences)
 
-    def pack(self, fitted: Fitted) -> dict[str, npt.NDArray[Any]]:
+    def pack(self, fitted: LearnedAspects) -> dict[str, npt.NDArray[Any]]:
         """What was learned, as named arrays."""
-        return fitted.to_arrays()
+        return pack(fitted)
 
-    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Fitted:
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> LearnedAspects:
         """The inverse of ``pack``."""
-        return Fitted.from_arrays(arrays)
+        return unpack(LearnedAspects, arrays)
 
     # -- evaluation
 
@@ -158,6 +288,11 @@ class AspectModel:
                 probabilistic=True,
             )
 
+    @property
+    def threshold(self) -> float:
+        """Of a detector without a file and without enough labels to know better."""
+        return self.parts.threshold
+
     def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
         """Decide with another threshold, a number from 0 to 1; gives its name."""
         number = math.nan
@@ -165,7 +300,7 @@ class AspectModel:
             number = float(wanted)
         if not 0 <= number <= 1:
             raise AwattError(f"the threshold is '{wanted}', but this model needs a number from 0 to 1.")
-        self.threshold = number
+        self.parts = replace(self.parts, threshold=number)
         return str(number)
 
     @property
@@ -178,30 +313,44 @@ class AspectModel:
         """The episodes and the seed that an evaluation takes by default."""
         return EpisodeShape(), 5
 
-    # -- vectors
-
-    def probabilities(self, fitted: Fitted, sentences: Sentences) -> Probabilities:
+    def probabilities(self, fitted: LearnedAspects, sentences: Sentences) -> Probabilities:
         """How likely each sentence mentions each aspect. (n_sentences, n_aspects)"""
-        evidence = features(self.parameters, fitted, self.embed(sentences))
-        return 1 / (1 + np.exp(-logits(self.parameters, evidence).astype(np.float64)))
+        return probabilities(self.parts, fitted, sentences, self._table(fitted))
 
-    def name_vectors(self, names: Sequence[str]) -> Floats:
-        """A unit vector per name; zeros for a name without letters, such as a number. (n_names, dim)"""
-        # "food#style_options" and "BatteryLife" are words, too.
-        words = [re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name) for name in names]
-        has_letters = np.array([[any(map(str.isalpha, name))] for name in words], dtype=np.float32)
-        return self.mean_vectors(self.tokenize(words)) * has_letters
+    def _table(self, fitted: LearnedAspects) -> WordTable | None:
+        """What words say to this detector: kept for the one used last."""
+        latest = self._latest
+        if latest is None or latest[0] is not fitted:
+            latest = self._latest = fitted, tabulate_words(self.parts, fitted)
+        return latest[1]
 
-    def token_vectors(self, ids: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """The unit vector of each token (n_tokens, dim), and its weight in a mean vector (n_tokens, 1)."""
-        tokens = self.table[ids].astype(np.float32)
-        tokens *= self.scale[ids]
-        return tokens, self.norm[ids]
 
-    def embed(self, sentences: Sentences) -> EmbeddedSentences:
-        """What the features are made from."""
-        ids, rows = np.unique(sentences.ids, return_inverse=True)
-        return embed(*self.token_vectors(ids), rows, sentences.lengths)
+def _is_vectors(name: str) -> bool:
+    return name.startswith("vectors.")
+
+
+def _read_encoder(folder: Folder, tokenizer: Tokenizer) -> TransformerContext:
+    for package in ("torch", "transformers"):
+        require(package, "transformers")
+    from awatt.aspect_model.transformer import TransformerContext
+
+    details = folder.setting(_ENCODER, dict)
+    try:
+        return TransformerContext.restore(details, folder.read(ENCODER_WEIGHTS), tokenizer)
+    except (KeyError, RuntimeError) as error:
+        raise folder.error(f"does not fit {ENCODER_WEIGHTS} ({error!r})") from None
+
+
+def _replaced(folder: Folder) -> DataError:
+    problem = "was made by an older version of awatt, whose model this version replaces"
+    if folder.path.joinpath(_EXAMPLES).is_file():
+        examples = folder.path / _EXAMPLES
+        advice = f"Fit it again from its examples: --examples {examples}, or AspectDetector.from_examples('{examples}')"
+    elif folder.path.joinpath("aspects.safetensors").is_file():
+        advice = "It was saved without its examples: fit it again with AspectDetector.from_examples(...)"
+    else:
+        advice = "Train it again with 'awatt train-detector'"
+    return DataError(f"{problem}. {advice}.", folder.path)
 
 
 def shares(probabilities: Probabilities) -> Probabilities:

@@ -13,8 +13,24 @@ from typing import Annotated, Any
 
 import typer
 
-from awatt.cli import data, demo, detect, explain, registry, reproduce, research, serve, train_detector
+from awatt.cli import (
+    data,
+    demo,
+    detect,
+    explain,
+    registry,
+    report,
+    reproduce,
+    research,
+    save,
+    score,
+    serve,
+    suggest,
+    suggest_aspects,
+    train_detector,
+)
 from awatt.errors import AwattError
+from awatt.files import describe_error
 
 app = typer.Typer(
     help="Find aspects in review sentences from a few examples of each.",
@@ -25,7 +41,11 @@ app = typer.Typer(
 )
 app.command("detect")(detect.detect)
 app.command("explain")(explain.explain)
-app.command("report")(explain.report)
+app.command("report")(report.report)
+app.command("score")(score.score)
+app.command("suggest")(suggest.suggest)
+app.command("suggest-aspects")(suggest_aspects.suggest_aspects)
+app.command("save")(save.save)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
@@ -106,8 +126,12 @@ def main() -> None:
             raise
         code = 0
         _discard_output()
-    except (OSError, MemoryError) as error:
-        _print_error(str(error) or "out of memory.")
+    except OSError as error:
+        _print_error(describe_error(error))
+        code = 1 if _is_disk_error(error) else 2
+        _discard_output()
+    except MemoryError:
+        _print_error("out of memory.")
         code = 1
         _discard_output()
     if code == 130:

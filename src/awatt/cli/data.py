@@ -25,6 +25,7 @@ def build(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the rebuilt splits.")] = 5,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace datasets that exist in the folder.")] = False,
 ) -> None:
     """Build FewAsp(single), FewAsp(multi) and FewAsp as the paper describes.
 
@@ -32,11 +33,8 @@ def build(
     files. provenance.json in each dataset's folder records which splits are official and which are rebuilt.
     """
     from awatt.data.yelp_aspect import build as build_datasets
-    from awatt.errors import AwattError
 
-    if out.exists() and not out.is_dir():
-        raise AwattError(f"{out}: this is a file, but a folder is needed. Choose a folder.")
-    provenance = build_datasets(yelp, fewasp, out, seed)
+    provenance = build_datasets(yelp, fewasp, out, seed, overwrite)
     for dataset, splits in provenance.items():
         for split, entry in splits.items():
             assert isinstance(entry, dict)
@@ -78,24 +76,35 @@ def stats(
 @app.command()
 def check(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or plain text, optionally .gz.")
+        Path, typer.Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or plain text, optionally .gz; or .json.")
     ],
     text_column: Annotated[str, typer.Option(help="Column with the sentence.")] = "text",
-    aspects_column: Annotated[str, typer.Option(help="Column with the aspects.")] = "aspects",
+    aspects_column: Annotated[
+        str | None, typer.Option(help="Column with the aspects, which must have some. [default: aspects, if any]")
+    ] = None,
 ) -> None:
-    """Read a whole file, list every row that cannot be read, and count the sentences per aspect."""
-    from awatt.errors import DataError
+    """Read a whole file, list every row that cannot be read, and count the sentences per aspect.
+
+    The exit code is 3 if some rows cannot be read. A .json file holds examples, {aspect: [sentences]}.
+    """
+    from awatt.detector.examples import Examples
+    from awatt.errors import AwattError, DataError
     from awatt.records.reader import read_records
 
     errors: list[DataError] = []
+    if file.name.lower().endswith(".json"):
+        pairs = iter(Examples.read(file).pairs())
+    else:
+        column = aspects_column or "aspects"
+        batches = read_records(file, text_column=text_column, aspects_column=column, on_error=errors.append)
+        pairs = ((record.text, record.aspects) for batch in batches for record in batch)
     aspects: Counter[str] = Counter()
     rows = empty = none = 0
-    for batch in read_records(file, text_column=text_column, aspects_column=aspects_column, on_error=errors.append):
-        for record in batch:
-            rows += 1
-            empty += not record.text.strip()
-            none += not record.aspects
-            aspects.update(record.aspects)
+    for text, mentioned in pairs:
+        rows += 1
+        empty += not text.strip()
+        none += not mentioned
+        aspects.update(mentioned)
     for error in errors:
         typer.echo(f"awatt: {error}", err=True)
     typer.echo(
@@ -103,5 +112,7 @@ def check(
     )
     for aspect, count in aspects.most_common():
         typer.echo(f"{count:>8,}  {aspect}")
+    if aspects_column is not None and not aspects:
+        raise AwattError(f"{file}: no row has aspects in the column '{aspects_column}'. Check --aspects-column.")
     if errors:
-        raise typer.Exit(2)
+        raise typer.Exit(3)

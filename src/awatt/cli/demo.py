@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from awatt.cli.options import ModelToFit
+
 SENTENCES_SHOWN = 4  # per domain
 
 
 def demo(
+    model: ModelToFit = "fast",
     n_shot: Annotated[int, typer.Option(min=1, help="Examples per aspect.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Random seed that chooses the example sentences.")] = 5,
 ) -> None:
@@ -22,7 +25,7 @@ def demo(
     from awatt.detector.thresholds import f1
 
     began = time.perf_counter()
-    results = detect_sample(n_shot, seed)
+    results = detect_sample(n_shot, seed, model)
     seconds = time.perf_counter() - began
     for result in results:
         count = len(result.detections)

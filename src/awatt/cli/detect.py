@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import time
@@ -14,18 +15,22 @@ from awatt.cli.options import (
     FORMATS,
     OUT_FORMATS,
     Address,
+    AspectNames,
     AspectsColumn,
     Engine,
     ExamplesFile,
     Mode,
-    ModelFolder,
+    ModelName,
+    SplitReviews,
     TextColumn,
     Thresholds,
     is_ray,
 )
+from awatt.errors import AwattError
 
 if TYPE_CHECKING:
     from awatt.detector.bulk import Summary
+    from awatt.detector.comparison import Tally
 
 
 def detect(
@@ -36,7 +41,8 @@ def detect(
         ),
     ],
     examples: ExamplesFile = None,
-    model: ModelFolder = None,
+    aspects: AspectNames = None,
+    model: ModelName = None,
     out: Annotated[
         str,
         typer.Option(
@@ -52,9 +58,7 @@ def detect(
     ] = "text",
     threshold: Thresholds = None,
     mode: Mode = None,
-    reviews: Annotated[
-        bool, typer.Option("--reviews", help="Each row is a whole review: split it into sentences.")
-    ] = False,
+    reviews: SplitReviews = False,
     words: Annotated[bool, typer.Option("--words", help="Add the deciding words and their offsets.")] = False,
     prefix: Annotated[
         str, typer.Option(metavar="TEXT", help="Prefix for the names of the new columns. [default: no prefix]")
@@ -71,6 +75,14 @@ def detect(
             metavar="FORMAT", help=f"Format of --out: {OUT_FORMATS}. [default: from its suffix; jsonl for stdout]"
         ),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Compare the shares of the aspects by a column such as stars; dates by month. Can be repeated. "
+            "[default: no comparison]",
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")] = False,
     engine: Engine = "local",
@@ -78,6 +90,9 @@ def detect(
     workers: Annotated[
         int | None, typer.Option(min=1, help="With --engine ray: number of parallel tasks. [default: one per core]")
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Processes that detect on this machine; the output is the same. [default: 1]")
+    ] = 1,
     max_errors: Annotated[
         int, typer.Option(min=0, help="Unreadable rows to list; further ones are only counted.")
     ] = 20,
@@ -96,21 +111,26 @@ def detect(
     from awatt.detector.opening import open_detector
 
     columns = (examples_text_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, threshold, mode, *columns)
-    config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns)
+    config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix, tuple(by or ()))
     options: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "max_errors": max_errors}
     options["also_read"] = () if examples is None else (str(examples),)
+    options["learn_from_input"] = examples is not None or aspects is not None  # a saved detector stays as it is
     began = time.monotonic()
     show = not quiet and sys.stderr.isatty()
     try:
         with _Progress(estimate_rows(source, input_format) if show else None, show) as progress:
             options["on_batch"] = progress.update
             if is_ray(engine):
+                if by:
+                    raise AwattError("--by does not work with --engine ray. Use the local engine, or awatt report.")
+                if jobs > 1:
+                    raise AwattError("--jobs is for this machine alone. With --engine ray give --workers.")
                 from awatt.scale.detection import detect_files
 
                 summary = detect_files(detector, source, out, config, address=address, workers=workers, **options)
             else:
-                summary = detect_file(detector, source, out, config, **options)
+                summary = detect_file(detector, source, out, config, jobs=jobs, **options)
     except AlreadyCompleteError as note:
         typer.echo(f"awatt: {note}", err=True)
         return
@@ -135,6 +155,8 @@ def _as_dict(summary: Summary, seconds: float) -> dict[str, object]:
         "aspects": summary.aspects,
         "none": summary.none,
         "failed": summary.n_faults,
+        "several_sentences": summary.several,
+        **({"by": [dataclasses.asdict(each) for each in summary.tally.comparisons()]} if summary.tally else {}),
         "seconds": round(seconds, 3),
     }
 
@@ -144,6 +166,22 @@ def _print_summary(summary: Summary, seconds: float, unit: str) -> None:
     typer.echo(f"{plural(summary.rows, unit)} in {seconds:.1f} s{failed}", err=True)
     for line in count_chart(summary.aspects, summary.none, summary.rows):
         typer.echo(line, err=True)
+    if summary.tally:
+        _print_comparisons(summary.tally)
+    if summary.note:
+        typer.echo(f"awatt: {summary.note}", err=True)
+
+
+def _print_comparisons(tally: Tally) -> None:
+    made = tally.comparisons()
+    for comparison in made:
+        typer.echo(f"\n{comparison}", err=True)
+    for name in tally.others():
+        typer.echo(f"awatt: the column '{name}' has one value, or a different one in every row.", err=True)
+    if made:
+        typer.echo(
+            "Share of the rows that mention each aspect, with 95 % intervals; what differs most first.", err=True
+        )
 
 
 class _Progress:

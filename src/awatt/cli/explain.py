@@ -1,4 +1,4 @@
-"""``awatt explain`` and ``awatt report``: why an aspect was found, and how good the examples are."""
+"""``awatt explain``: why an aspect was found."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import typer
 
 from awatt.cli.options import (
     AsJson,
+    AspectNames,
     AspectsColumn,
     ExamplesFile,
     Mode,
-    ModelFolder,
+    ModelName,
+    SplitReviews,
     TextColumn,
     Thresholds,
 )
@@ -28,18 +30,25 @@ if TYPE_CHECKING:
 def explain(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence or a whole review; - is stdin.")],
     examples: ExamplesFile = None,
-    model: ModelFolder = None,
+    aspects: AspectNames = None,
+    model: ModelName = None,
     threshold: Thresholds = None,
     mode: Mode = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
+    reviews: SplitReviews = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the deciding words and the score of every aspect."""
+    """Show the deciding words and the score of every aspect, as 'awatt detect' finds them in a row with this text."""
     from awatt.detector.opening import open_detector
+    from awatt.detector.results import Review
+    from awatt.detector.words import split_sentences
 
-    detector = open_detector(examples, model, threshold, mode, text_column, aspects_column)
-    review = detector.detect_review(_read_stdin() if text == "-" else text)
+    detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
+    given = _read_stdin() if text == "-" else text
+    review = detector.detect_review(given) if reviews else Review(given, [detector.detect(given)])
+    if not reviews and (count := sum(1 for _ in split_sentences(given))) > 1:
+        typer.echo(f"awatt: {count} sentences, read as one. Add --reviews to split them.", err=True)
     if as_json:
         typer.echo(json.dumps(_as_dict(review), ensure_ascii=False, indent=1))
         return
@@ -67,6 +76,9 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
         sign = "≥" if aspect in review.aspects else "<"
         cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # the model decides per sentence
         typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
+    named = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if not count]
+    if named:
+        typer.echo(f"awatt: no example of {', '.join(named)}: found by name alone. Add some.", err=True)
     weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:
         each = "each " if len(weak) > 1 else ""
@@ -80,19 +92,3 @@ def _as_dict(review: Review) -> dict[str, object]:
 
     sentences = [{**found(part), "start": part.start, "end": part.end} for part in review.sentences]
     return {**found(review), "sentences": sentences}
-
-
-def report(
-    examples: ExamplesFile = None,
-    model: ModelFolder = None,
-    threshold: Thresholds = None,
-    mode: Mode = None,
-    text_column: TextColumn = "text",
-    aspects_column: AspectsColumn = "aspects",
-    as_json: AsJson = False,
-) -> None:
-    """Check the examples by leaving each one out: expected F1, confusable aspects, examples that look mislabelled."""
-    from awatt.detector.opening import open_detector
-
-    made = open_detector(examples, model, threshold, mode, text_column, aspects_column).report()
-    typer.echo(json.dumps(dataclasses.asdict(made), ensure_ascii=False, indent=1) if as_json else str(made))

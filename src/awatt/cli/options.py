@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 FORMATS = "jsonl, csv, tsv, parquet or txt, optionally with .gz"
-OUT_FORMATS = "jsonl, csv, tsv or parquet, optionally with .gz"
+OUT_FORMATS = "jsonl, csv, tsv or parquet, optionally with .gz; or excel, a CSV that Excel opens correctly"
 
 ExamplesFile = Annotated[
     Path | None,
@@ -19,13 +19,31 @@ ExamplesFile = Annotated[
         "[texts]}. [default: those of the saved detector in --model]",
     ),
 ]
-ModelFolder = Annotated[
-    Path | None,
+AspectNames = Annotated[
+    str | None,
+    typer.Option(
+        "--aspects",
+        metavar="NAMES",
+        help="Aspects by name alone, such as battery,screen; with --examples: more aspects. [default: those of the "
+        "examples]",
+    ),
+]
+ModelName = Annotated[
+    str | None,
     typer.Option(
         "--model",
-        metavar="FOLDER",
-        help="A saved detector (needs no --examples), or a run of 'awatt train' or a model of 'awatt train-detector' "
-        "(learns from --examples). [default: the bundled model]",
+        metavar="fast|accurate|FOLDER",
+        help="fast, or accurate (reads words in their context; slower); or the folder of a saved detector (needs no "
+        "--examples), of a run of 'awatt train' or of a model of 'awatt train-detector'. [default: fast]",
+    ),
+]
+ModelToFit = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="fast|accurate|FOLDER",
+        help="fast, or accurate (reads words in their context; slower); or the folder of a run of 'awatt train' or of "
+        "a model of 'awatt train-detector'.",
     ),
 ]
 Thresholds = Annotated[
@@ -33,7 +51,8 @@ Thresholds = Annotated[
     typer.Option(
         "--threshold",
         metavar="X",
-        help="auto (the model's own), a number from 0 to 1, or ASPECT=NUMBER once per aspect. [default: auto]",
+        help="What to aim for: balanced (best expected F1; auto means it), precise (expected precision of 90 %) or "
+        "thorough (expected recall of 90 %); or a number from 0 to 1; or ASPECT=X, repeatedly. [default: balanced]",
     ),
 ]
 Mode = Annotated[
@@ -62,6 +81,9 @@ Address = Annotated[
         metavar="ADDRESS",
         help="Ray cluster: local (start one on this machine), auto (the running one), or HOST:PORT.",
     ),
+]
+SplitReviews = Annotated[
+    bool, typer.Option("--reviews", help="The text, or each row, is a whole review: split it into sentences.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="Dataset folder, with train, val and test files.")]

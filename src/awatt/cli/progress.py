@@ -21,18 +21,20 @@ _UPDATE_INTERVAL = 0.1  # seconds; drawing the bar must not slow training down
 
 
 class _LiveBar:
-    """Shows its bar while the ``with`` block runs."""
+    """Shows its bar while the ``with`` block runs, on a terminal only: elsewhere it would leave an empty line."""
 
     bar: Progress
 
     def __enter__(self) -> Self:
-        self.bar.start()
+        if self.bar.console.is_terminal and not self.bar.disable:
+            self.bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.bar.stop()
+        if self.bar.live.is_started:
+            self.bar.stop()
 
 
 class TrainingProgress(_LiveBar):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,7 +77,7 @@ def evaluate(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A run of 'awatt train', a model of 'awatt train-detector', a saved detector, or 'bundled'.",
+            help="A run of 'awatt train', a model of 'awatt train-detector', a saved detector, fast or accurate.",
         ),
     ],
     data: Data,
@@ -135,35 +135,52 @@ def bench(
     ] = None,
     as_json: AsJson = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use few episodes, for rough numbers.")] = False,
+    compare: Annotated[
+        Path, typer.Option(metavar="FILE", help="Earlier results of --json; ratios that became worse are shown in red.")
+    ] = Path("results/bench.json"),
 ) -> None:
     """Measure speed on this machine, relative to the theoretical minimum."""
     from awatt.errors import require
 
     require("torch", "train")
     from awatt.reproduce.bench import bench as run_bench
+    from awatt.reproduce.bench_report import regressions
 
     found = run_bench(data, quick, lambda part: typer.echo(f"measuring {part} ...", err=True))
     if as_json:
         typer.echo(json.dumps(found, indent=1))
         return
+    _print_bench(found)
+    if compare.is_file():
+        worse = regressions(found, json.loads(compare.read_text("utf-8")))
+        for line in worse:
+            typer.secho(line, fg="red")
+        if not worse:
+            typer.echo(f"no ratio is more than 15 % worse than in {compare}")
+
+
+def _print_bench(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from awatt.reproduce.bench_report import LEFT_OUT, cell, table
+
+    console = Console(width=80)
     for name, value in found.items():
+        title = name.replace("_", " ")
         if isinstance(value, list):
-            columns = list(dict.fromkeys(column for row in value for column in row))
-            table = Table(*(column.replace("_", " ") for column in columns), title=name)
+            headings, *rows = table(value)
+            if rows:
+                shown = Table(*headings, title=title, padding=(0, 0))
+                for row in rows:
+                    shown.add_row(*row)
+                console.print(shown)
             for row in value:
-                table.add_row(*(_cell(row.get(column, "")) for column in columns))
-            console.print(table)
+                if LEFT_OUT in row:
+                    console.print(f"{title}, {row['encoder']}: {row[LEFT_OUT]}")
+        elif isinstance(value, dict):
+            console.print(
+                f"{title}: " + ", ".join(f"{key} {cell(item)}" for key, item in value.items()).replace("_", " ")
+            )
         else:
-            parts = value.items() if isinstance(value, dict) else [("", value)]
-            shown = ", ".join(f"{key} {_cell(item)}".strip() for key, item in parts)
-            console.print(f"{name}: {shown}".replace("_", " "))
-
-
-def _cell(value: object) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
+            console.print(f"{title}: {value}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from awatt.cli.options import ModelToFit
 
 PORT = 8377
 
@@ -15,7 +18,8 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Project file, created if missing. [default: awatt/project.sqlite in your data folder]",
+            help="Project file, created if missing; or a folder, whose projects the page lists. [default: the folder "
+            "awatt in your data folder]",
         ),
     ] = None,
     host: Annotated[
@@ -28,13 +32,15 @@ def serve(
             metavar="NAME", help="Further host name to accept; may be repeated. [default: only that of --host]"
         ),
     ] = None,
-    model: Annotated[
-        Path | None,
+    public_url: Annotated[
+        str | None,
         typer.Option(
-            metavar="FOLDER",
-            help="A run of 'awatt train' or a model of 'awatt train-detector'. [default: the bundled model]",
+            metavar="URL",
+            help="Where users open the page, if a proxy with TLS is in front: https://reviews.example.org; needs "
+            "AWATT_TOKEN. [default: none]",
         ),
     ] = None,
+    model: ModelToFit = "fast",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Start the workbench: a local page to define aspects by example, correct and export results; also an API."""
@@ -42,12 +48,14 @@ def serve(
 
     for package in ("fastapi", "uvicorn"):
         require(package, "serve")
-    from awatt.server.run import make_server, run, threshold_note
+    from awatt.server.run import TOKEN_VARIABLE, make_server, run, threshold_note
 
-    app, bound, link, path = make_server(host, port, project, allow_host or [], model)
-    typer.echo(f"Open this link (it works once): {link}", err=True)
-    typer.echo(f"API: {link.partition('?')[0]}v1/ with the header Authorization: Bearer {app.access.token}", err=True)
-    typer.echo(f"Project: {path}. Stop with Ctrl-C.", err=True)
+    app, bound, link, path = make_server(host, port, project, allow_host or [], model, public_url)
+    token = "$AWATT_TOKEN" if os.environ.get(TOKEN_VARIABLE) else app.access.token  # no secret of the user in a log
+    typer.echo(f"Open this link (it works once, within an hour): {link}", err=True)
+    typer.echo(f"API: {link.partition('?')[0]}v1/ with the header Authorization: Bearer {token}", err=True)
+    address = ":".join(map(str, bound.getsockname()[:2]))
+    typer.echo(f"Project: {path}. Listening on {address}. Stop with Ctrl-C.", err=True)
     if note := threshold_note(model):
         typer.echo(f"awatt: {note}", err=True)
     if open_page:

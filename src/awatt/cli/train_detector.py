@@ -20,16 +20,37 @@ Settings = Annotated[
         help="Override a training setting, such as tasks=200; may be repeated. [default: no overrides]",
     ),
 ]
+Encoder = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        metavar="none|student|FILE|FOLDER",
+        help="Word vectors in context beside the static ones: none, student (that of the accurate model), a student's "
+        "FILE.safetensors, or the FOLDER of any BERT-like encoder (the model then needs 'awatt[transformers]').",
+    ),
+]
+Slim = Annotated[
+    bool,
+    typer.Option("--slim", help="Leave out what the package's fast model has: the static vectors and the tokenizer."),
+]
 Cores = Annotated[int, typer.Option("--threads", min=1, help="CPU threads.")]
 
 
-def train_detector(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
+def train_detector(
+    data: Datasets,
+    out: Out,
+    encoder: Encoder = "none",
+    settings: Settings = None,
+    slim: Slim = False,
+    threads: Cores = 1,
+) -> None:
     """Train the detector's own model on the train aspects and calibrate it on the validation aspects.
 
-    The static vectors come from AWATT_SHARED/weights/potion-base-8M.
+    The static vectors come from AWATT_SHARED/weights/potion-base-8M, sentences of other kinds from AWATT_SHARED/data.
     """
     from awatt.config import build, parse_overrides
     from awatt.errors import require
+    from awatt.files import make_folder
 
     require("torch", "train").set_num_threads(threads)
     from rich.console import Console
@@ -39,14 +60,15 @@ def train_detector(data: Datasets, out: Out, settings: Settings = None, threads:
 
     given = parse_overrides([f"training.{item}" for item in settings or []]).get("training", {})
     config = build(TrainDetectorConfig, given, "training")
+    make_folder(out)
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("learning", total=config.tasks)
-        model = train(data, config, lambda done, loss: bar.update(task, completed=done))
-    model.save(out)
+        task = bar.add_task("learning", total=config.plain_tasks + config.tasks)
+        model = train(data, config, lambda done: bar.update(task, completed=done), encoder)
+    model.save(out, slim)
     typer.echo(str(out))
 
 
 def bundle(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
     """Deprecated name of train-detector."""
     typer.echo("awatt: 'awatt bundle' is deprecated and will be removed. Use 'awatt train-detector'.", err=True)
-    train_detector(data, out, settings, threads)
+    train_detector(data, out, settings=settings, threads=threads)

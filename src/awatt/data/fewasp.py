@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from awatt.errors import AwattError, DataError
-from awatt.files import write_text
+from awatt.files import file_advice, write_text
 
 SPLITS = ("train", "val", "test")
 #: dataset name -> instances per category (the paper's table of datasets)
@@ -28,6 +28,8 @@ def read_json(path: Path) -> object:
         return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise AwattError(f"{path} does not exist. Check the path.") from None
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror}). {file_advice(error)}.", path) from error
     except UnicodeDecodeError as error:
         raise DataError(f"byte {error.start} is not UTF-8. Save the file as UTF-8.", path) from None
     except json.JSONDecodeError as error:
@@ -36,6 +38,8 @@ def read_json(path: Path) -> object:
             path,
             error.lineno,
         ) from None
+    except RecursionError:
+        raise DataError("has values nested too deeply. Fix it, or download the file again.", path) from None
 
 
 def read_fewasp(path: Path) -> dict[str, list[Instance]]:

@@ -21,6 +21,7 @@ import numpy as np
 from awatt.data.fewasp import DATASETS, SPLITS, Instance, read_fewasp, read_json, write_fewasp
 from awatt.data.mixture import Labels, Mixture, Sentence, shares
 from awatt.errors import AwattError, DataError
+from awatt.files import make_folder
 
 SPLIT_SIZES = {"train": 64, "val": 16, "test": 20}
 
@@ -62,8 +63,15 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
             yield row[1], row[2].strip()
 
 
-def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str, dict[str, object]]:
+def build(
+    yelp: Path, fewasp: Path | None, out: Path, seed: int = 5, overwrite: bool = False
+) -> dict[str, dict[str, object]]:
     """Write the three datasets below ``out`` and return their provenance, ``{dataset: {split: ...}}``."""
+    if out.exists():
+        make_folder(out)
+    for existing in (out / dataset for dataset in DATASETS if (out / dataset).exists()):
+        if not overwrite:
+            raise AwattError(f"{existing}: already exists. Use --overwrite to build it anew, or choose another --out.")
     labels = read_yelp_aspect(yelp)
     official = _official_files(fewasp) if fewasp else {}
     categories = _split_categories(fewasp, labels, seed)
@@ -75,6 +83,7 @@ def build(yelp: Path, fewasp: Path | None, out: Path, seed: int = 5) -> dict[str
     pool = _pool(labels, extra)
     mixture = Mixture(labels, *(official.get((dataset, "val")) for dataset in ("FewAsp", "FewAsp(single)")))
     provenance: dict[str, dict[str, object]] = {dataset: dict.fromkeys(SPLITS) for dataset in DATASETS}
+    make_folder(out)
     # Train comes last, when every val and test sentence is known.
     for split, (dataset, wanted) in product(("test", "val", "train"), DATASETS.items()):
         target = out / dataset / f"{split}.json"

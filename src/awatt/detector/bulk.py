@@ -8,14 +8,21 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-from awatt.detector.results import Detection, Review
-from awatt.errors import AwattError, DataError
-from awatt.records.formats import STANDARD_STREAM, format_of, to_json
-from awatt.records.reader import Record, read_records
+from awatt.detector.columns import Batch, Counts, TableMaker
+from awatt.detector.comparison import Tally
+from awatt.detector.jobs import open_jobs
+from awatt.detector.reviews import sample_files, sample_texts
+from awatt.errors import AwattError, DataError, plural
+from awatt.records.digest import RowDigest
+from awatt.records.formats import OUT_FORMATS, STANDARD_STREAM, format_of, import_pyarrow
+from awatt.records.reader import read_rows
 from awatt.records.resumable import RESUMABLE, ResumableWriter
+from awatt.records.tables import JsonLines, Table
 from awatt.records.writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -24,8 +31,10 @@ if TYPE_CHECKING:
 BATCH = 1024  # rows
 SAMPLE_BYTES = 2**22  # read to estimate the number of rows
 MAX_LISTED_ERRORS = 20  # unreadable rows to list; further ones are only counted
-RESUMED_COUNTS = ("rows", "none", "aspects")  # restored on resume; unreadable rows are read and counted again
-NO_COLUMN = "\0"  # matches no name, so an aspects column in the input is kept like any other
+RESUMED_COUNTS = ("rows", "none", "aspects", "several")  # on resume; unreadable rows are read and counted again
+
+
+MANY = 0.1  # share of rows with several sentences from which on it is worth a note
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class BulkConfig:
     reviews: bool = False  # each row is a text of several sentences
     words: bool = False
     prefix: str = ""  # of the new columns
+    by: tuple[str, ...] = ()  # columns by which the shares of the aspects are compared
 
 
 @dataclass
@@ -46,10 +56,12 @@ class Summary:
 
     rows: int = 0
     none: int = 0
+    several: int = 0  # rows that seem to have several sentences, unless they are split
     aspects: dict[str, int] = field(default_factory=dict)
     n_faults: int = 0
     faults: list[str] = field(default_factory=list)  # messages of the first ``max_errors``
     max_errors: int = MAX_LISTED_ERRORS
+    tally: Tally | None = None  # for comparisons by column
 
     def add_fault(self, fault: DataError) -> None:
         """Count a row that could not be read."""
@@ -57,13 +69,21 @@ class Summary:
         if self.n_faults <= self.max_errors:
             self.faults.append(str(fault))
 
-    def add(self, found: Sequence[Detection | Review]) -> None:
-        """Count the detections of some rows."""
-        self.rows += len(found)
-        for each in found:
-            self.none += not each.aspects
-            for aspect in each.aspects:
-                self.aspects[aspect] += 1
+    @property
+    def note(self) -> str | None:
+        """What the user should know about the rows, in one line."""
+        if self.several < MANY * self.rows or not self.several:
+            return None
+        found = f"several sentences in about {self.several:,} of {plural(self.rows, 'row')}, each read as one"
+        return f"{found}. Add --reviews to split them."
+
+    def add(self, counts: Counts) -> None:
+        """Count some more rows."""
+        self.rows += counts.rows
+        self.none += counts.none
+        self.several += counts.several
+        for aspect, count in zip(self.aspects, counts.aspects, strict=True):
+            self.aspects[aspect] += count
 
 
 def detect_file(
@@ -76,35 +96,50 @@ def detect_file(
     resume: bool = False,
     max_errors: int = MAX_LISTED_ERRORS,
     also_read: Sequence[str] = (),
+    learn_from_input: bool = False,
+    jobs: int = 1,
     on_batch: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
     """Detect in every row of ``source`` and write the rows, with new columns, to ``out``.
 
-    ``also_read`` are further input files, which must not be overwritten. Unreadable rows are counted and left out.
-    Only JSONL, CSV and TSV files can be resumed.
+    ``also_read`` are further input files, which must not be overwritten. With ``learn_from_input`` the detector learns
+    from a sample of the input, spread over its first rows (of a pipe, from the first batch). Unreadable rows are
+    counted and left out. Only JSONL, CSV and TSV files can be resumed. ``jobs`` processes detect; the output is the
+    same whatever their number.
     """
     summary = Summary(aspects=dict.fromkeys(detector.aspects, 0), max_errors=max_errors)
     columns: list[str] = []
-    batches = read_records(
+    batches = read_rows(
         source,
         text_column=config.text_column,
-        aspects_column=NO_COLUMN,
         batch_size=BATCH,
         format=config.format,
         on_error=summary.add_fault,
         on_columns=columns.extend,
     )
-    kind, _ = format_of(out, config.out_format)
+    if config.by and resume:
+        raise AwattError("--by counts all rows, but --resume skips those that are done. Leave out one of them.")
+    summary.tally = Tally(config.by, detector.aspects) if config.by else None
+    kind, _ = format_of(out, config.out_format, OUT_FORMATS)
     if kind == "txt":
         raise AwattError(f"{out}: plain text cannot hold aspects. Write .jsonl, .csv, .tsv or .parquet.")
-    for read in (source, *also_read):
-        check_apart(out, read)
-    make_rows = RowMaker(config, detector.aspects, table=kind != "jsonl")
+    for path in (source, *also_read):
+        check_apart(out, path)
+    make_tables = TableMaker(config, detector.aspects, kind)
+    plain = out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM
+    if plain and resume:
+        advice = "Read from a file and write .jsonl, .csv or .tsv."
+        raise AwattError(f"--resume does not work from '{source}' to '{out}'. {advice}")
+    if learn_from_input and detector.loaded_model.learns_from_reviews:
+        if source == STANDARD_STREAM:
+            first = next(batches, [])
+            batches = chain([first], batches)
+            sample = sample_texts((str(row[config.text_column]) for row in first), config.reviews)
+        else:
+            sample = sample_files([source], config.text_column, config.format, config.reviews)
+        detector = copy(detector).use_reviews(sample)
     writer: Any
-    if out == STANDARD_STREAM or kind not in RESUMABLE or source == STANDARD_STREAM:
-        if resume:
-            advice = "Read from a file and write .jsonl, .csv or .tsv."
-            raise AwattError(f"--resume does not work from '{source}' to '{out}'. {advice}")
+    if plain:
         writer = _NonResumableWriter(out, overwrite, config.out_format)
     else:
         settings = _settings(detector, source, config)
@@ -112,24 +147,22 @@ def detect_file(
         if writer.complete:
             kept = "already complete, left unchanged; its input, examples and settings were not compared"
             raise AlreadyCompleteError(f"{out}: {kept}. Use --overwrite to write it again.")
-    with writer:
+    with writer, open_jobs(detector, make_tables, jobs) as detect:
         if writer.rows:
             for name in RESUMED_COUNTS:
-                setattr(summary, name, writer.state[name])
-        for batch in _skip(batches, writer.rows):
-            found = find(detector, [record.text for record in batch], config)
-            summary.add(found)
-            writer.write(make_rows(batch, found), {name: getattr(summary, name) for name in RESUMED_COUNTS})
+                setattr(summary, name, writer.state.get(name, getattr(summary, name)))
+        digest = RowDigest()
+        read = (Batch.of(rows, config.text_column) for rows in batches)
+        for read_so_far, (tables, counts) in detect(_skip(read, writer, digest, source)):
+            summary.add(counts)
+            if summary.tally:
+                summary.tally.add(counts.values, counts.accepted)
+            state = {name: getattr(summary, name) for name in RESUMED_COUNTS}
+            writer.write_tables(tables, {**state, "read": read_so_far})
             on_batch(summary)
         if not summary.rows:
-            writer.write_header(make_rows.empty(columns, find(detector, [""], config)))
+            writer.write_header(make_tables.empty(detector, columns))
     return summary
-
-
-def find(detector: AspectDetector, texts: Sequence[str], config: BulkConfig) -> Sequence[Detection | Review]:
-    """Detect in each text, as a sentence or as a review."""
-    detect = detector.detect_reviews if config.reviews else detector.detect_many
-    return detect(texts, words=config.words)
 
 
 def check_apart(out: str, source: str) -> None:
@@ -150,8 +183,8 @@ class _NonResumableWriter(RecordWriter):
     def __init__(self, path: str, overwrite: bool, format: str | None) -> None:
         super().__init__(path, overwrite=overwrite, format=format)
 
-    def write(self, records: Sequence[Any], state: object = None) -> None:
-        super().write(records)
+    def write_tables(self, tables: Sequence[Table] | Sequence[JsonLines], state: object = None) -> None:
+        super().write_tables(tables)
 
 
 def _settings(detector: AspectDetector, source: str, config: BulkConfig) -> dict[str, object]:
@@ -169,67 +202,27 @@ def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
     return {
         "set of examples or model": [list(detector.aspects), digest.hexdigest()],
         "threshold or mode": [detector.mode, list(map(repr, detector.thresholds().tolist()))],
-        "choice of columns": asdict(config),
+        "choice of columns": {name: value for name, value in asdict(config).items() if name != "by"},
     }
 
 
-def _skip(batches: Iterator[list[Record]], rows: int) -> Iterator[list[Record]]:
-    """Skip the rows that are already done."""
+def _skip(batches: Iterator[Batch], writer: Any, digest: RowDigest, source: str) -> Iterator[tuple[str, Batch]]:
+    """Skip the rows that are already done; raise if they are not those that were read then. ``digest`` is of all.
+
+    Each batch comes with the digest of all rows up to its end.
+    """
+    left = writer.rows
     for batch in batches:
-        if rows < len(batch):
-            yield batch[rows:]
-        rows = max(0, rows - len(batch))
-
-
-@dataclass
-class RowMaker:
-    """Makes output rows: the input's columns, then the detection. Tables get one score column per aspect."""
-
-    config: BulkConfig
-    aspects: tuple[str, ...]
-    table: bool
-
-    def __post_init__(self) -> None:
-        prefix = self.config.prefix
-        self.new = [f"{prefix}{name}" for name in ("aspects", "scores", "words", "sentences")]
-        self.score_columns = [f"{prefix}score_{aspect}" for aspect in self.aspects]
-        self.taken = {*self.new, *(self.score_columns if self.table else ())}
-
-    def __call__(self, batch: Sequence[Record], found: Sequence[Detection | Review]) -> list[dict[str, object]]:
-        return [self.row(record, each) for record, each in zip(batch, found, strict=True)]
-
-    def empty(self, columns: Sequence[str], found: Sequence[Detection | Review]) -> dict[str, object]:
-        """An example row for an input that has ``columns`` but no rows."""
-        fields = dict.fromkeys(name for name in columns if name != self.config.text_column)
-        return self([Record("", fields=fields)], found)[0]
-
-    def row(self, record: Record, found: Detection | Review) -> dict[str, object]:
-        row = {self.config.text_column: record.text, **record.fields}
-        for name in self.taken & row.keys():
-            raise AwattError(
-                f"the input already has a column '{name}'. Rename the new ones, for example with --prefix found_."
-            )
-        aspects, scores, words, sentences = self.new
-        row[aspects] = found.aspects
-        if self.table:
-            row.update(zip(self.score_columns, found.scores.values(), strict=True))
-        else:
-            row[scores] = found.scores
-        if self.config.words:
-            row[words] = self.nested(
-                [
-                    {"aspect": aspect, "word": word.text, "start": word.start, "end": word.end, "weight": word.weight}
-                    for aspect, each in found.words.items()
-                    for word in each
-                ]
-            )
-        if isinstance(found, Review):
-            parts = [{"start": part.start, "end": part.end, "aspects": part.aspects} for part in found.sentences]
-            row[sentences] = self.nested(parts)
-        return row
-
-    def nested(self, value: object) -> object:
-        return to_json(value) if self.table else value
+        done, rest = batch.part(slice(left)), batch.part(slice(left, None))
+        digest.add(done.content(), len(done.texts))
+        left -= len(done.texts)
+        if done.texts and not left:
+            digest.check(writer.state.get("read"), writer.rows, source)
+        digest.add(rest.content(), len(rest.texts))
+        if rest.texts:
+            yield str(digest), rest
+    if left:
+        digest.check(writer.state.get("read"), writer.rows, source)
 
 
 def estimate_rows(source: str, format: str | None = None) -> int | None:
@@ -240,13 +233,11 @@ def estimate_rows(source: str, format: str | None = None) -> int | None:
     if kind == "parquet":
         if compressed:
             return None
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-
+        pyarrow = import_pyarrow()
         try:
-            with ParquetFile(source) as file:
+            with pyarrow.parquet.ParquetFile(source) as file:
                 return int(file.metadata.num_rows)
-        except (OSError, ArrowException):
+        except (OSError, pyarrow.ArrowException):
             return None  # reading it will report the error
     size = os.path.getsize(source)
     with open(source, "rb") as raw:

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import logging
 import sys
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from html import escape
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from awatt.arrays import Sentences
+from awatt.aspect_model.checks import check_examples
+from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_targets
-from awatt.detector.models import Model, load_model
+from awatt.detector.html import detector_html
+from awatt.detector.marks import Found, Marks, marker
+from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review, Word
+from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
-from awatt.detector.thresholds import AUTO, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
-from awatt.detector.words import deciding_words, split_sentences
-from awatt.errors import AwattError
+from awatt.detector.thresholds import AUTO, BALANCED, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
+from awatt.detector.words import find_sentences, split_windows
+from awatt.errors import AwattError, plural
+from awatt.records.formats import short_repr
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
-CHUNK = 128  # sentences per batch: their arrays fit the CPU cache, and memory stays small
+CHUNK = 512  # sentences per batch: few calls, and memory stays small
 
 _log = logging.getLogger(__name__)
 
@@ -33,45 +39,102 @@ _log = logging.getLogger(__name__)
 class AspectDetector:
     """Finds the aspects that a sentence mentions, given a few example sentences per aspect.
 
-    threshold: "auto" (the model's own), a number from 0 to 1, or a dict from aspect to number. Each call can
-        override it; changing it needs no new fit.
-    mode: "auto" is the model's own rule. The bundled model, and a run with the acceptance threshold, decide on each
-        aspect separately: a score is a probability, and a sentence may have no aspect. "acceptance" requires such a
-        model. "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, compared with the static
-        threshold for their number. It compares aspects with each other, so it finds one even in off-topic sentences.
-    model: folder of a model to use instead of the bundled one: a run of ``awatt train``, a model of ``awatt
-        train-detector``, or a saved detector.
-    classes: names of the columns of an indicator matrix ``y``, or the order of the labels.
+    - ``threshold``: what to aim for: "balanced" (the best expected F1; "auto" means it), "precise" (an expected
+      precision of at least 90 %) or "thorough" (an expected recall of at least 90 %); or a number from 0 to 1; or a
+      dict from aspect to any of these. Each call can override it; changing it needs no new fit.
+    - ``mode``: "auto" is the model's own rule. The bundled models, and a run with the acceptance threshold, decide on
+      each aspect separately: a score is a probability, and a sentence may have no aspect. "acceptance" requires such a
+      model. "paper" is Proto-AWATT's rule: scores are a softmax over the aspects, compared with the static threshold
+      for their number. It compares aspects with each other, so it finds one even in off-topic sentences.
+    - ``model``: "fast" (static word vectors), "accurate" (word vectors that depend on the sentence, too; slower), or
+      the folder of another model: a run of ``awatt train``, a model of ``awatt train-detector``, or a saved detector.
+    - ``classes``: names of the columns of an indicator matrix ``y``, or the order of the labels.
     """
 
     def __init__(
         self,
         threshold: Threshold = AUTO,
         mode: str = AUTO,
-        model: str | Path | None = None,
+        model: str | Path | None = FAST,
         classes: Sequence[Any] | None = None,
     ) -> None:
         self.threshold, self.mode, self.model, self.classes = threshold, mode, model, classes
 
     @classmethod
-    def from_examples(cls, examples: ExamplesInput, **parameters: Any) -> Self:
-        """Create a detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]`` or a file of such rows.
+    def from_examples(
+        cls, examples: ExamplesInput, reviews: Iterable[str] | Sentences | None = None, **parameters: Any
+    ) -> Self:
+        """A detector from ``{aspect: sentences}``, ``[{"text": …, "aspects": […]}]`` or a file of such rows.
 
-        Every aspect needs an example, except in an `Examples` object.
+        Off-topic sentences, which mention no aspect, are given as ``{None: sentences}`` or with ``"aspects": []``. An
+        aspect without sentences is detected by its name. ``reviews`` are unlabelled sentences of the file in which to
+        detect: they tell how frequent the aspects are in it, and thereby where the thresholds should be. A sample of
+        them that ``loaded_model`` has tokenised already is taken as it is.
         """
-        return cls(**parameters).learn(Examples.from_any(examples))._warn_about_empty_aspects()
+        made, read = cls(**parameters), Examples.from_any(examples)
+        if not isinstance(examples, Examples):
+            made.check(read)
+        return made._learn_anew(read, reviews)._warn_about_empty_aspects()
+
+    @classmethod
+    def from_names(cls, names: Iterable[str], reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
+        """A detector from the names of the aspects, or short descriptions, alone."""
+        if isinstance(names, str):
+            raise AwattError(f"the names are {short_repr(names)}, but a list of names is needed. Put it in brackets.")
+        return cls.from_examples({name: [] for name in names}, reviews, **parameters)
+
+    def check(self, examples: Examples) -> None:
+        """Raise if nothing can be learned from the examples, with a line that says what to do; warn of long ones."""
+        model = self.loaded_model
+        if isinstance(model, AspectModel):
+            check_examples(examples.texts, examples.labels, examples.aspects)
+        for aspect, count in zip(examples.aspects, examples.counts, strict=True):
+            if not count and not model.knows_name(aspect):
+                needed = f"aspect '{aspect}' has no example, and {self.model} does not read names"
+                raise AwattError(f"{needed}. Give it at least one sentence, or leave it out.")
+        if n_long := sum(len(parts) > 1 for parts in self._windows(examples.texts)):
+            found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
+            _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
 
     # -- learning
 
     def learn(self, examples: Examples) -> Self:
-        """Learn from these examples, replacing earlier ones. An aspect without examples always has score 0."""
-        model, known = self.loaded_model, examples.counts > 0
+        """Learn from these examples, and from the sample of the file that there was before.
+
+        An aspect without an example is detected by its name, if the model can; else its score is always 0.
+        """
+        model, known = self.loaded_model, self._can_know(examples.aspects, examples.counts)
         fitted = None
         if known.any():
             names = list(compress(examples.aspects, known))
-            fitted = model.fit(model.tokenize(examples.texts), examples.labels[:, known], names)
+            fitted = model.fit(model.tokenize(examples.texts), examples.labels[:, known], names, self.reviews)
         self._set_state(examples.aspects, examples.counts, fitted, examples)
         return self
+
+    def _learn_anew(self, examples: Examples, reviews: Iterable[str] | Sentences | None) -> Self:
+        self.reviews_ = self._sample(reviews)
+        return self.learn(examples)
+
+    def use_reviews(self, reviews: Iterable[str]) -> Self:
+        """Learn again, with these unlabelled sentences as a sample of the file."""
+        return self._learn_anew(self.examples, reviews)
+
+    def _sample(self, reviews: Iterable[str] | Sentences | None) -> Sentences | None:
+        model = self.loaded_model
+        if reviews is None or not model.learns_from_reviews:
+            return None
+        if isinstance(reviews, Sentences):
+            return reviews
+        return model.tokenize(sample_reviews(islice(check_texts(reviews), FIRST_ROWS)))
+
+    @property
+    def reviews(self) -> Sentences | None:
+        """The sample of the file, as token ids; None without one."""
+        return getattr(self, "reviews_", None)
+
+    def _can_know(self, aspects: Sequence[str], counts: Any) -> Bools:
+        by_name = [self.loaded_model.knows_name(aspect) for aspect in aspects]
+        return np.asarray((np.asarray(counts) > 0) | np.array(by_name, dtype=bool))
 
     def _set_state(
         self,
@@ -84,10 +147,11 @@ class AspectDetector:
     ) -> None:
         self.aspects_, self.counts_, self.fitted_ = tuple(aspects), np.asarray(counts, dtype=np.int64), fitted
         self.examples_, self.indicators_ = examples, indicators
+        self._known = self._can_know(aspects, counts) & (fitted is not None)  # the model knows only these aspects
         self.classes_ = np.array(list(aspects if classes is None else classes))
 
     def _warn_about_empty_aspects(self) -> Self:
-        for aspect in compress(self.aspects_, self.counts_ == 0):
+        for aspect in compress(self.aspects_, ~self._known):
             _log.warning("aspect '%s' has no example and will never be found", aspect)
         return self
 
@@ -110,11 +174,6 @@ class AspectDetector:
             raise AwattError("this detector was saved without its examples, which are needed here. Save it with them.")
         assert self.examples_ is not None
         return self.examples_
-
-    @property
-    def _known(self) -> Bools:
-        """Which aspects have examples; the model sees only these. (n_aspects,)"""
-        return self.counts_ > 0
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add an aspect with its examples."""
@@ -159,49 +218,106 @@ class AspectDetector:
     ) -> list[Review]:
         """Find the aspects in each sentence of each review."""
         reviews = check_texts(texts)
-        # A blank review has no sentences; one empty sentence gives it scores like any other.
-        parts = [list(split_sentences(text)) or [(0, text)] for text in reviews]
+        parts = list(map(find_sentences, reviews))
         starts = [start for sentences in parts for start, _ in sentences]
         found = iter(self._detections([text for part in parts for _, text in part], starts, threshold, words))
         return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
 
-    def transform(self, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
-        """Deprecated: use ``awatt.scale.dataset.transform(detector, dataset)`` for a Ray dataset."""
-        warnings.warn(
-            "AspectDetector.transform will be removed. Use awatt.scale.dataset.transform(detector, dataset).",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        from awatt.scale.dataset import transform
+    def annotate(
+        self,
+        frame: Any,
+        text_column: str = "text",
+        threshold: Threshold | None = None,
+        whole_reviews: bool = False,
+        prefix: str = "",
+    ) -> Any:
+        """The same kind of data frame with the columns ``aspects`` (lists) and ``score_ASPECT`` for each aspect added.
 
-        return transform(self, dataset, text_column, prefix)
+        ``frame`` is a pandas or polars DataFrame or a pyarrow Table; it is left as it was. A missing text has no
+        aspects. With ``whole_reviews`` a text is split into sentences, and has the aspects and the highest scores of
+        all of them. ``prefix`` goes before the names of the new columns.
+        """
+        from awatt.detector.frames import annotate
+
+        return annotate(self, frame, text_column, threshold, whole_reviews, prefix)
 
     def _detections(
         self, texts: list[str], starts: list[int], threshold: Threshold | None, words: bool
     ) -> list[Detection]:
         """``starts`` is where each text starts in its review; word offsets are shifted by it."""
-        cut, model = self.thresholds(threshold), self.loaded_model
-        found: list[Detection] = []
-        for first in range(0, len(texts), CHUNK):
-            part, shifts = texts[first : first + CHUNK], starts[first : first + CHUNK]
+        scores, accepted, marks = self.find(texts, threshold, words)
+        deciding: list[dict[str, list[Word]]] = [{} for _ in texts]
+        if marks is not None:
+            for number, aspect in zip(*(axis.tolist() for axis in np.nonzero(accepted)), strict=True):
+                deciding[number][self.aspects_[aspect]] = []
+            for number, aspect, begin, end, weight in zip(
+                *(column.tolist() for column in marks[:4]), marks.weights, strict=True
+            ):
+                shift, text = starts[number], texts[number][begin:end]
+                deciding[number][self.aspects_[aspect]].append(Word(text, begin + shift, end + shift, weight))
+        rows = zip(texts, starts, scores.round(4).tolist(), accepted.tolist(), deciding, strict=True)
+        return [
+            Detection(
+                text,
+                list(compress(self.aspects_, hits)),
+                dict(zip(self.aspects_, row, strict=True)),
+                of_text,
+                start,
+            )
+            for text, start, row, hits, of_text in rows
+        ]
+
+    def find(self, texts: list[str], threshold: Threshold | None = None, words: bool = True) -> Found:
+        """Scores, decisions and deciding words of checked texts, as arrays: for files, where time counts.
+
+        A text that is too long for the model is read in parts, and has the aspects of all of them.
+        """
+        cut, model, windows = self.thresholds(threshold), self.loaded_model, self._windows(texts)
+        parts = [part for each in windows for _, part in each] if windows else texts
+        found, marks = [], list[Marks]()
+        for first in range(0, max(len(parts), 1), CHUNK):
+            part = parts[first : first + CHUNK]
             sentences = model.tokenize(part)
-            scores, accepted = self._decide(self._predict(part, sentences), cut)
-            deciding = self._words(part, shifts, sentences, accepted) if words else {}
-            rows = zip(part, shifts, scores.round(4).tolist(), accepted.tolist(), strict=True)
-            found += [
-                Detection(
-                    text,
-                    list(compress(self.aspects_, hits)),
-                    dict(zip(self.aspects_, row, strict=True)),
-                    deciding.get(number, {}),
-                    start,
-                )
-                for number, (text, start, row, hits) in enumerate(rows)
-            ]
-        return found
+            found.append(self._decide(self._predict(part, sentences), cut))
+            if words:
+                marks += self._mark(part, sentences, found[-1].accepted, first)
+        scores, accepted = (np.concatenate(column) for column in zip(*found, strict=True))
+        marked = Marks.join(marks) if words and marks else None
+        if windows:
+            counts = np.array(list(map(len, windows)))
+            scores = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
+            accepted = np.logical_or.reduceat(accepted, np.cumsum(counts) - counts)
+            shifts = np.array([shift for each in windows for shift, _ in each])
+            marked = None if marked is None else marked.merge(np.repeat(np.arange(len(texts)), counts), shifts)
+        return Found(scores, accepted, marked)
+
+    def _mark(self, texts: Sequence[str], sentences: Sentences, accepted: Bools, first: int) -> list[Marks]:
+        """The deciding words of texts, the first of which has the number ``first``; empty if the model has none."""
+        wanted, model = np.flatnonzero(accepted.any(1)), self.loaded_model
+        if not len(wanted) or self.fitted_ is None:
+            return []
+        taken = sentences.take(wanted)
+        weights = model.word_weights(self.fitted_, taken)
+        if weights is None:
+            return []
+        known = np.zeros((len(weights), len(self.aspects_)), dtype=weights.dtype)  # the model may not know every aspect
+        known[:, self._known] = weights
+        chosen = [texts[number] for number in wanted.tolist()]
+        marks = marker(model.tokenizer).mark(chosen, taken, known, accepted[wanted])
+        return [marks._replace(texts=wanted[marks.texts] + first)]
+
+    def _windows(self, texts: Sequence[str]) -> list[list[tuple[int, str]]]:
+        """The parts of each text that the model can read, with their start offsets; empty if it can read all texts."""
+        model = self.loaded_model
+        most = model.max_length
+        long = [number for number, text in enumerate(texts) if len(text) > most]  # a token has a character at least
+        split = {number: split_windows(texts[number], model.tokenizer, most) for number in long}
+        if all(len(parts) == 1 for parts in split.values()):
+            return []
+        return [split.get(number, [(0, text)]) for number, text in enumerate(texts)]
 
     def _predict(self, texts: Sequence[str], sentences: Sentences) -> Prediction:
-        """Predict all aspects. Blank texts and aspects without examples have score 0 and are never accepted."""
+        """Predict all aspects. Blank texts and aspects unknown to the model have score 0 and are never accepted."""
         scores = np.zeros((len(texts), len(self.aspects)))
         accepted = np.zeros(scores.shape, dtype=bool)
         if self.fitted_ is not None and len(texts):
@@ -210,37 +326,15 @@ class AspectDetector:
             )
             blank = [not text or text.isspace() for text in texts]
             scores[blank], accepted[blank] = 0, False
+            if not np.isfinite(scores).all():
+                advice = "Copy or train it again, or leave out the model."
+                raise AwattError(f"{self.model or 'the model'} gives scores that are not numbers. {advice}")
         return Prediction(scores, accepted)
 
     def _decide(self, predicted: Prediction, cut: Floats) -> Prediction:
         """Apply the threshold of each aspect; where it is NaN, keep the model's own decision."""
         accepted = np.where(np.isnan(cut), predicted.accepted, predicted.scores >= cut)
         return Prediction(predicted.scores, accepted)
-
-    def _words(
-        self, texts: Sequence[str], starts: Sequence[int], sentences: Sentences, accepted: Bools
-    ) -> dict[int, dict[str, list[Word]]]:
-        """Deciding words by aspect, for each text with at least one aspect."""
-        wanted, model = np.flatnonzero(accepted.any(1)), self.loaded_model
-        if not len(wanted) or self.fitted_ is None:
-            return {}
-        taken = sentences.take(wanted)
-        weights = model.word_weights(self.fitted_, taken)
-        if weights is None:
-            return {}
-        encodings = model.tokenizer.encode_batch([texts[number] for number in wanted.tolist()])
-        column_of = np.cumsum(self._known) - 1  # column in the model, which sees only the aspects with examples
-        found = {}
-        parts = np.split(weights, np.cumsum(taken.lengths)[:-1])
-        for number, weight, encoding in zip(wanted.tolist(), parts, encodings, strict=True):
-            offsets = encoding.offsets[: len(weight)]
-            found[number] = {
-                self.aspects_[aspect]: deciding_words(
-                    texts[number], offsets, weight[: len(offsets), column_of[aspect]], starts[number]
-                )
-                for aspect in np.flatnonzero(accepted[number])
-            }
-        return found
 
     def _mode(self) -> str:
         choose(dict.fromkeys(MODES), self.mode, "mode")
@@ -255,19 +349,32 @@ class AspectDetector:
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
         """The lowest score at which each aspect is found; NaN where the model decides per sentence. (n_aspects,)"""
         aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
-        auto = self.loaded_model.auto_threshold(max(1, int(self._known.sum())), self._mode())
-        cut = resolve(wanted, aspects, np.nan if auto is None else auto)
+        cut = resolve(wanted, aspects, self._aimed_thresholds)
         return np.maximum(cut, 1e-12)  # a score of 0, as blank texts have, is never a detection
+
+    def _aimed_thresholds(self, aim: str) -> Floats:
+        """The model's own for an aim. (n_aspects,)"""
+        mode, found = self._mode(), np.full(len(self.aspects), np.nan)
+        if mode == "paper" and aim != BALANCED:
+            raise AwattError(f"the threshold is '{aim}', but mode paper has one of its own. Give a number, or auto.")
+        if self.fitted_ is not None:
+            found[self._known] = self.loaded_model.thresholds(self.fitted_, mode, aim)
+        return found
 
     # -- scikit-learn's estimator interface, without importing it
 
-    def fit(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803 (scikit-learn's name)
-        """Learn from texts and labels: a list of label lists, or an indicator matrix (n_texts, n_classes)."""
+    def fit(self, X: Iterable[str], y: Any, reviews: Iterable[str] | None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes).
+
+        An empty list, or a row of zeros, is an off-topic text. ``reviews`` as in `from_examples`.
+        """
         texts = check_texts(X)
         labels, classes, indicators = read_targets(y, self.classes, len(texts))
         if not labels.any():
             raise AwattError("no text has a label, so there is nothing to learn. Label at least one text.")
-        self.learn(Examples.from_indicators(texts, labels, list(map(str, classes))))._warn_about_empty_aspects()
+        self._learn_anew(
+            Examples.from_indicators(texts, labels, list(map(str, classes))), reviews
+        )._warn_about_empty_aspects()
         self.classes_, self.indicators_ = np.array(list(classes)), indicators
         return self
 
@@ -276,15 +383,13 @@ class AspectDetector:
         return self.predictions(X).scores
 
     def score_tokenized(self, texts: Sequence[str], sentences: Sentences) -> Floats:
-        """``predict_proba`` for texts already tokenised by ``loaded_model``, in one batch."""
+        """``predict_proba`` for texts already tokenised by ``loaded_model``, in one batch, none of them too long."""
         return self._predict(texts, sentences).scores
 
     def predictions(self, texts: Iterable[str], threshold: Threshold | None = None) -> Prediction:
         """Scores and decisions, (n_texts, n_aspects) each."""
-        checked, cut, model = check_texts(texts), self.thresholds(threshold), self.loaded_model
-        parts = [checked[first : first + CHUNK] for first in range(0, len(checked), CHUNK)] or [[]]
-        found = [self._decide(self._predict(part, model.tokenize(part)), cut) for part in parts]
-        return Prediction(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        found = self.find(check_texts(texts), threshold, words=False)
+        return Prediction(found.scores, found.accepted)
 
     def predict(self, X: Iterable[str], threshold: Threshold | None = None) -> Any:  # noqa: N803
         """Labels in the form that ``fit`` was given: an indicator matrix (n_texts, n_classes), or label lists."""
@@ -340,6 +445,10 @@ class AspectDetector:
             f"{name}={value!r}" for name, value in self.get_params().items() if repr(value) != repr(default[name])
         ]
         return f"AspectDetector({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the aspects with their thresholds and first examples."""
+        return detector_html(self) if hasattr(self, "fitted_") else f"<code>{escape(repr(self))}</code>"
 
     # -- advice
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from awatt.errors import AwattError, DataError
+from awatt.files import parse_json
 from awatt.records.formats import reason, short_repr
 from awatt.records.reader import Record, read_records
 
@@ -32,11 +33,11 @@ class Examples:
 
     @classmethod
     def from_any(cls, given: ExamplesInput) -> Examples:
-        """From ``{aspect: sentences}``, records, or a file of records; every aspect must have an example."""
+        """From ``{aspect: sentences}``, records, or a file of them. Under the key None are off-topic sentences."""
         if isinstance(given, Examples):
             return given
         if isinstance(given, Mapping):
-            examples = cls.from_mapping(given)
+            examples = cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", given))
         elif isinstance(given, str | Path):
             examples = cls.read(given)
         else:
@@ -44,24 +45,23 @@ class Examples:
         return examples.validated()
 
     def validated(self) -> Examples:
-        """Return itself; raise if an aspect has no example."""
+        """Return itself; raise if there is no aspect."""
         if not self.aspects:
             raise AwattError('there are no aspects. Give at least one with an example: {"food": ["Great pizza."]}.')
-        for aspect, count in zip(self.aspects, self.counts, strict=True):
-            if not count:
-                raise AwattError(f"aspect '{aspect}' has no example. Give it at least one sentence, or leave it out.")
         return self
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Sequence[str]]) -> Examples:
-        """From ``{aspect: sentences}``. A sentence under two aspects mentions both; duplicates count once."""
+    def from_mapping(cls, given: Mapping[str | None, Sequence[str]]) -> Examples:
+        """From ``{aspect: sentences}``. A sentence under two aspects mentions both; duplicates count once.
+
+        Sentences under the key None are off-topic: they mention no aspect. An aspect may have no sentences.
+        """
         for aspect, texts in given.items():
-            if isinstance(texts, str) or not isinstance(texts, Iterable):
-                raise AwattError(
-                    f"aspect {aspect!r} has {short_repr(texts)}, but needs a list of sentences. Put it in brackets."
-                )
-        pairs = ((text, (aspect,)) for aspect, texts in given.items() for text in texts)
-        return cls.from_pairs(pairs, given)
+            if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
+                needed = 'needs a list of sentences, such as ["Great pizza."]'
+                raise AwattError(f"aspect {aspect!r} has {short_repr(texts)}, but {needed}.")
+        pairs = ((text, () if aspect is None else (aspect,)) for aspect, texts in given.items() for text in texts)
+        return cls.from_pairs(pairs, (aspect for aspect in given if aspect is not None))
 
     @classmethod
     def read(cls, path: str | Path, text_column: str = "text", aspects_column: str = "aspects") -> Examples:
@@ -70,7 +70,7 @@ class Examples:
         A ``.json`` file holds one object, ``{aspect: [sentences]}``.
         """
         if str(path).lower().endswith(".json"):
-            return cls.from_mapping(_read_object(Path(path)))
+            return cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", _read_object(Path(path))))
         batches = read_records(path, text_column=text_column, aspects_column=aspects_column)
         examples = cls.from_pairs((record.text, record.aspects) for record in chain.from_iterable(batches))
         if not examples.aspects:
@@ -151,7 +151,14 @@ class Examples:
         return Examples(tuple(self.texts[number] for number in numbers), self.aspects, self.labels[numbers])
 
 
-ExamplesInput: TypeAlias = Examples | Mapping[str, Sequence[str]] | Iterable[Record | Mapping[str, Any]] | str | Path
+ExamplesInput: TypeAlias = (
+    Examples
+    | Mapping[str, Sequence[str]]
+    | Mapping[str | None, Sequence[str]]
+    | Iterable[Record | Mapping[str, Any]]
+    | str
+    | Path
+)
 
 
 def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
@@ -168,7 +175,7 @@ def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
+        value = parse_json(path.read_bytes())
     except FileNotFoundError:
         raise DataError("there is no such file. Check the path.", path) from None
     except OSError as error:
@@ -192,13 +199,17 @@ def check_texts(texts: Iterable[object]) -> list[str]:
     if isinstance(texts, str):
         found = f"found the single text {short_repr(texts)}"
         raise AwattError(f"{found}, but a list of texts is needed. Put it in brackets.")
-    checked: list[str] = []
-    for number, text in enumerate(texts):
+    checked: list[str] = list(texts)  # type: ignore[arg-type]  # which is checked here
+    if set(map(type, checked)) <= {str}:
+        with suppress(UnicodeEncodeError):
+            "".join(checked).encode()
+            return checked
+    for number, text in enumerate(checked):
         if not isinstance(text, str):
             advice = "Fill it in or leave it out."
             raise AwattError(f"text number {number} is {short_repr(text)}, but a string is needed. {advice}")
-        check_characters(text, f"text number {number}")
-        checked.append(text)
+        if not text.isascii():
+            check_characters(text, f"text number {number}")
     return checked
 
 

@@ -8,52 +8,76 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from awatt import __version__
-from awatt.detector.examples import Examples
-from awatt.errors import AwattError
-from awatt.folders import CARD, DETECTOR, kind_of, open_folder, write_folder
+from awatt.arrays import Sentences
+from awatt.aspect_model.schema import check_sentences
+from awatt.detector.examples import MAX_ASPECTS, Examples
+from awatt.detector.trial import check_state, try_detector
+from awatt.errors import AwattError, DataError
+from awatt.files import file_advice
+from awatt.folders import CARD, CONFIG, DETECTOR, Folder, kind_of, open_folder, write_folder
+from awatt.records.format_readers import OpenPart
 from awatt.records.formats import reason, to_json
+from awatt.records.reader import read_records
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
 ASPECTS = "aspects.safetensors"
 EXAMPLES = "examples.jsonl"
+REVIEWS = "reviews.safetensors"  # token ids of the sample of the file: text, so it is saved with the examples only
 
 Kind = TypeVar("Kind", bound="AspectDetector")
 
 
 def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool) -> Path:
-    """Write the folder atomically: whole or not at all."""
+    """Write the folder atomically: whole or not at all. Of a folder that is replaced, other people's files stay."""
     is_saved = kind_of(folder) == DETECTOR
     if folder.exists() and not (overwrite and (folder.is_dir() and (is_saved or not any(folder.iterdir())))):
-        advice = "Give overwrite=True to replace a saved detector" if is_saved else "Choose another folder"
+        advice = "Use --overwrite (in Python: overwrite=True) to replace it" if is_saved else "Choose another folder"
         raise AwattError(f"{folder}: already exists. {advice}.")
     if not folder.absolute().parent.is_dir():
         raise AwattError(f"{folder}: there is no folder '{folder.absolute().parent}'. Create it first.")
+    replaced = {CONFIG, CARD, *open_folder(folder).digests} if is_saved else set()
     temporary = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}.tmp")
     try:
         temporary.mkdir()
         _write(detector, temporary, examples)
         if folder.exists():
-            old = temporary.with_suffix(".old")
-            os.rename(folder, old)
-            os.rename(temporary, folder)
-            shutil.rmtree(old)
+            _replace(folder, temporary, replaced)
         else:
             os.rename(temporary, folder)
     except OSError as error:
         raise AwattError(
-            f"{folder}: cannot be written ({reason(error)}). Free some space, or choose another place."
+            f"{folder}: cannot be written ({reason(error)}). {file_advice(error)}, or choose another place."
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return folder
+
+
+def _replace(folder: Path, new: Path, replaced: set[str]) -> None:
+    """Put the folder ``new`` in the place of another one. Of that, only the files ``replaced`` are deleted."""
+    kept = [path.name for path in folder.iterdir() if path.name not in replaced]
+    for name in kept:
+        if (new / name).exists():
+            raise AwattError(f"{folder / name}: this file is not the detector's, which needs its name. Move it away.")
+    old = new.with_suffix(".old")
+    os.rename(folder, old)
+    os.rename(new, folder)
+    for name in kept:
+        os.rename(old / name, folder / name)
+    for path in old.iterdir():
+        path.unlink()
+    old.rmdir()
 
 
 def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
@@ -66,6 +90,8 @@ def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
     if examples:
         rows = ({"text": text, "aspects": list(names)} for text, names in detector.examples.pairs())
         files[EXAMPLES] = "".join(f"{to_json(row)}\n" for row in rows).encode()
+        if detector.reviews is not None:
+            files[REVIEWS] = save({"ids": detector.reviews.ids, "lengths": detector.reviews.lengths})
     files[CARD] = _card(detector, examples).encode()
     config = {
         "model": {"kind": model.kind, **model.config()},
@@ -113,24 +139,72 @@ def _meaning(detector: AspectDetector) -> str:
 
 
 def load(kind: type[Kind], path: Path) -> Kind:
-    """Load a folder, after checking every file against its digest."""
+    """Load a folder, after checking every file against its digest, every setting, and that all of it fits together."""
+    folder = open_folder(path, DETECTOR)
+    aspects, counts = folder.setting("aspects", list), folder.setting("examples", list)
+    classes, indicators = folder.setting("classes", list), folder.setting("indicators", bool)
+    threshold, mode = folder.setting("threshold", (str, int, float, dict)), folder.setting("mode", str)
+    _check_names(folder, aspects, counts, classes)
+    files = {name: folder.read(name) for name in folder.digests}  # checks every file before any is used
+    if ASPECTS not in files:
+        raise folder.error(f"has no sha256 for {ASPECTS}")
+    detector = kind(threshold=threshold, mode=mode, model=path)
+    model = detector.loaded_model
+    examples = _read_examples(folder, files[EXAMPLES], aspects, counts) if EXAMPLES in files else None
+    if REVIEWS in files:
+        sample = _read_arrays(folder, REVIEWS, files)
+        if sample.keys() != {"ids", "lengths"}:
+            raise DataError("does not hold sentences. Copy or save the folder again.", path / REVIEWS)
+        check_sentences(folder, REVIEWS, sample["ids"], sample["lengths"], model.tokenizer.get_vocab_size())
+        detector.reviews_ = Sentences(sample["ids"].astype(np.int64), sample["lengths"].astype(np.int64))
+    arrays, fitted = _read_arrays(folder, ASPECTS, files), None
+    if arrays:
+        known = detector._can_know(aspects, counts)
+        check_state(model, arrays, int(known.sum()), path / ASPECTS)
+        try:
+            fitted = model.unpack(arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise folder.error(f"does not fit {ASPECTS} ({error!r})") from None
+    detector._set_state(aspects, counts, fitted, examples, classes, indicators)
+    try:
+        detector.thresholds()
+    except AwattError as error:
+        raise folder.error(f"has a threshold or mode that is not valid ({error})") from None
+    try_detector(detector, path)
+    return detector
+
+
+def _check_names(folder: Folder, aspects: list[Any], counts: list[Any], classes: list[Any]) -> None:
+    if not all(isinstance(name, str) and name.strip() for name in aspects) or len(set(aspects)) != len(aspects):
+        raise folder.error("has 'aspects' that are not different names")
+    if not 1 <= len(aspects) <= MAX_ASPECTS:
+        raise folder.error(f"has {len(aspects)} 'aspects', but needs 1 to {MAX_ASPECTS}")
+    if len(counts) != len(aspects) or not all(type(count) is int and 0 <= count < 2**31 for count in counts):
+        raise folder.error("has 'examples' that are not one count per aspect")
+    scalar = all(isinstance(each, str | int | float) for each in classes)
+    if len(classes) != len(aspects) or not scalar or len(set(classes)) != len(classes):
+        raise folder.error("has 'classes' that are not one name or number per aspect")
+
+
+def _read_arrays(folder: Folder, name: str, files: Mapping[str, bytes]) -> dict[str, npt.NDArray[Any]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_arrays
 
-    folder = open_folder(path, DETECTOR)
-    aspects, counts = folder.setting("aspects", list), folder.setting("examples", list)
-    threshold, mode = folder.setting("threshold", (str, int, float, dict)), folder.setting("mode", str)
-    classes, indicators = folder.setting("classes", list), folder.setting("indicators", bool)
-    for name in folder.digests:
-        folder.read(name)  # checks every file before any is used
-    detector = kind(threshold=threshold, mode=mode, model=path)
     try:
-        examples = None
-        if EXAMPLES in folder:
-            examples = Examples.from_pairs(Examples.read(path / EXAMPLES).pairs(), aspects)
-        arrays = load_arrays(folder.read(ASPECTS))
-        fitted = detector.loaded_model.unpack(arrays) if arrays else None
-        detector._set_state(aspects, counts, fitted, examples, classes, indicators)
-    except (KeyError, TypeError, ValueError, SafetensorError) as error:
-        raise folder.error(f"does not fit {ASPECTS} ({error!r})") from None
-    return detector
+        return load_arrays(files[name])
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"is not a safetensors file: {error}", folder.path / name) from None
+
+
+def _read_examples(folder: Folder, content: bytes, aspects: list[str], counts: list[int]) -> Examples:
+    path = folder.path / EXAMPLES
+    batches = read_records(path, part=OpenPart(BytesIO(content)))
+    try:
+        examples = Examples.from_pairs(((each.text, each.aspects) for batch in batches for each in batch), aspects)
+    except DataError:
+        raise
+    except AwattError as error:
+        raise DataError(str(error), path) from None
+    if list(examples.aspects) != aspects or examples.counts.tolist() != counts:
+        raise DataError("has other examples than config.json says. Copy or save the folder again.", path)
+    return examples

@@ -12,19 +12,26 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from awatt.arrays import Sentences
-from awatt.aspect_model.model import BUNDLED, AspectModel
+from awatt.aspect_model.model import ACCURATE, BUNDLED, AspectModel
 from awatt.data.episode import Prediction
+from awatt.detector.trial import try_model
 from awatt.errors import AwattError, require
 from awatt.folders import CONFIG, RUN, WEIGHTS, open_folder
 from awatt.research.evaluation import EpisodeModel
 
-BUNDLED_NAME = "bundled"
+FAST = "fast"
+#: The models of the package by name; "bundled" is the older name of "fast".
+NAMES: Mapping[str | Path, Path] = {FAST: BUNDLED, "accurate": ACCURATE, "bundled": BUNDLED}
 
 
 class Model(EpisodeModel, Protocol):
     """The interface that a detector and an evaluation need. What ``fit`` returns is private to each model."""
 
     tokenizer: Tokenizer
+
+    @property
+    def max_length(self) -> int:
+        """The number of tokens of a text that it reads."""
 
     @property
     def kind(self) -> str:
@@ -34,17 +41,40 @@ class Model(EpisodeModel, Protocol):
     def probabilistic(self) -> bool:
         """Whether scores are probabilities, or the paper's ranking, which sums to 1 over the aspects."""
 
+    @property
+    def learns_from_reviews(self) -> bool:
+        """Whether ``fit`` looks at unlabelled sentences of the file."""
+
+    @property
+    def decides_per_sentence(self) -> bool:
+        """Whether its threshold is another one for each sentence, rather than a number per aspect."""
+
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """Token ids of the texts."""
 
-    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Any:
-        """Learn from examples; labels (n_examples, n_aspects), every aspect with at least one example."""
+    def knows_name(self, name: str) -> bool:
+        """Whether an aspect of this name can be detected without examples."""
+
+    def fit(
+        self,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str] | None = None,
+        reviews: Sentences | None = None,
+    ) -> Any:
+        """What examples and unlabelled reviews teach; labels (n_examples, n_aspects).
+
+        Every aspect has an example, or a name that the model knows.
+        """
 
     def predict(self, fitted: Any, sentences: Sentences, mode: str = "auto") -> Prediction:
         """Scores and the model's own decisions, (n_sentences, n_aspects) each."""
 
-    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float | None:
-        """The lowest score at which an aspect is found; None if the model decides per sentence."""
+    def thresholds(self, fitted: Any, mode: str = "auto", aim: str = "balanced") -> npt.NDArray[np.float64]:
+        """The score from which each aspect counts as found; NaN if decided for each sentence anew. (n_aspects,)"""
+
+    def default_threshold(self, n_aspects: int) -> float:
+        """One number for all aspects before anything was learned; the paper's static one if it has none."""
 
     def word_weights(self, fitted: Any, sentences: Sentences) -> npt.NDArray[np.floating] | None:
         """Attention weight of each token (n_tokens, n_aspects); None if a method has no attention."""
@@ -65,9 +95,15 @@ class Model(EpisodeModel, Protocol):
         """The settings for ``config.json``."""
 
 
-def load_model(path: str | Path | None = None) -> Model:
-    """Load the model in a folder, by default the bundled one. Cached until its files change."""
-    folder = BUNDLED if path is None or str(path) == BUNDLED_NAME else Path(path)
+def model_folder(model: str | Path | None) -> Path:
+    """The folder of a model: "fast" (also if None), "accurate", or a folder. For one with such a name give ./fast."""
+    named = FAST if model is None else model
+    return NAMES.get(named) or Path(named)
+
+
+def load_model(model: str | Path | None = FAST) -> Model:
+    """Load a model of the package by its name, or the one in a folder. Cached until its files change."""
+    folder = model_folder(model)
     return _load(folder, *(_modified_at(folder / name) for name in (CONFIG, WEIGHTS)))
 
 
@@ -83,9 +119,9 @@ def _load(path: Path, *modified_at: int) -> Model:
     return read_model(path)
 
 
-def read_model(path: str | Path, device: str = "cpu", threads: int | None = None) -> Model:
-    """Read the model in any folder, or ``"bundled"``, uncached; ``device`` and ``threads`` apply to runs only."""
-    folder = open_folder(BUNDLED if str(path) == BUNDLED_NAME else Path(path)).model()
+def read_model(model: str | Path, device: str = "cpu", threads: int | None = None) -> Model:
+    """As `load_model`, uncached; ``device`` and ``threads`` apply to runs only."""
+    folder = open_folder(model_folder(model)).model()
     if folder.kind == RUN:
         torch = require("torch", "train")
         if threads is not None:
@@ -93,11 +129,15 @@ def read_model(path: str | Path, device: str = "cpu", threads: int | None = None
         from awatt.research.run_model import RunModel
         from awatt.research.training import pick_device
 
-        model = RunModel.from_folder(folder)
-        model.system.to(pick_device(device))
-        return model
+        run = RunModel.from_folder(folder)
+        run.system.to(pick_device(device))
+        try_model(run, folder.path)
+        return run
     if device not in ("auto", "cpu"):
         raise AwattError(
             f"the device is '{device}', but the detector's own model runs on the CPU only. Leave out --device."
         )
-    return AspectModel.from_folder(folder)
+    found = AspectModel.from_folder(folder)
+    if folder.path not in NAMES.values():
+        try_model(found, folder.path)
+    return found

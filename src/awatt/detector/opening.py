@@ -7,6 +7,7 @@ from pathlib import Path
 
 from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
+from awatt.detector.models import model_folder
 from awatt.detector.thresholds import parse_thresholds
 from awatt.errors import AwattError, DataError
 from awatt.folders import DETECTOR, KINDS, open_folder
@@ -14,31 +15,42 @@ from awatt.folders import DETECTOR, KINDS, open_folder
 
 def open_detector(
     examples: Path | None,
-    model: Path | None,
+    model: str | None,
+    aspects: str | None = None,
     threshold: Sequence[str] | None = None,
     mode: str | None = None,
     text_column: str = "text",
     aspects_column: str = "aspects",
     text_option: str = "--text-column",
 ) -> AspectDetector:
-    """Load the saved detector in ``model``, or learn from ``examples`` with ``model`` (by default the bundled one).
+    """Load the saved detector in ``model``, or learn from ``examples`` with ``model`` (by default "fast").
 
-    ``text_option`` is the option for the examples' text column, named in messages.
+    ``aspects`` are comma-separated names of aspects that need no examples. ``text_option`` is the option for the
+    examples' text column, named in messages.
     """
-    if examples is None and model is None:
-        raise AwattError("Give --examples FILE (sentences with their aspects) or --model FOLDER (a saved detector).")
-    kind = None if model is None else open_folder(model).kind
-    if kind is not None and kind != DETECTOR and examples is None:
+    names = [name.strip() for name in (aspects or "").split(",") if name.strip()]
+    if aspects is not None and not names:
+        raise AwattError(f"--aspects is {aspects!r}, but names with commas between them are needed: battery,screen.")
+    learns = examples is not None or bool(names)
+    if not learns and model is None:
+        given = "--examples FILE (sentences with their aspects), --aspects NAMES (battery,screen)"
+        raise AwattError(f"Give {given}, or --model FOLDER (a saved detector).")
+    kind = None if model is None else open_folder(model_folder(model)).kind
+    if kind is not None and kind != DETECTOR and not learns:
         raise AwattError(f"{model} is {KINDS[kind][0]}, which has no aspects yet. Add --examples FILE.")
-    if kind == DETECTOR and examples is not None:
-        raise AwattError(
-            f"{model} is a saved detector, which already has its examples. Leave out --examples or --model."
-        )
+    if kind == DETECTOR and learns:
+        option = "--aspects" if examples is None else "--examples"
+        raise AwattError(f"{model} is a saved detector, which already has its examples. Leave out {option} or --model.")
     if kind == DETECTOR:
         detector = AspectDetector.from_pretrained(str(model))
     else:
-        read = _read_examples(str(examples), text_column, aspects_column, text_option)
-        detector = AspectDetector.from_examples(read.validated(), model=model)
+        read = Examples.from_pairs((), names)
+        if examples is not None:
+            known = _read_examples(str(examples), text_column, aspects_column, text_option)
+            read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
+        detector = AspectDetector(model=model)
+        detector.check(read.validated())
+        detector = AspectDetector.from_examples(read, model=model)
     if threshold:
         detector.set_params(threshold=parse_thresholds(threshold))
     if mode is not None:

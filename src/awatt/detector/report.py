@@ -1,16 +1,20 @@
-"""Leave-one-out report on the examples: expected F1, confusable aspects, examples that look mislabelled."""
+"""What to expect of a detector, as far as it can be known, and what left-out examples show."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from awatt.aspect_model.estimates import Estimate
+from awatt.aspect_model.learner import FOLDS
+from awatt.aspect_model.model import AspectModel
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
+from awatt.detector.html import report_html
 from awatt.detector.thresholds import Bools, Floats, f1, without_nan
 from awatt.errors import AwattError
 from awatt.records.formats import short_repr
@@ -23,17 +27,32 @@ GROUPS = 20  # above that, this many groups are left out in turn: seconds instea
 FEW = 3  # an aspect with fewer examples is called weak
 MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are reported as confusable
 RESAMPLES = 1000
+UNKNOWN = (
+    "How good it is cannot be known yet: label some sentences as they come in your reviews, off-topic ones included."
+)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A number that is to be expected on the file, and the interval that holds it in 90 % of the cases."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
 class AspectReport:
-    """How well an aspect is found in left-out examples."""
+    """How well an aspect is found in left-out examples, and what to expect of it on the file."""
 
     name: str
     examples: int
-    recall: float  # share of its examples in which it is found
-    precision: float  # share of the examples in which it is found that are its own
-    f1: float
+    recall: float | None  # share of its examples in which it is found; None with fewer than two, as the next two
+    precision: float | None  # share of the examples in which it is found that are its own
+    f1: float | None
+    expected_precision: Expectation | None = None  # None where it cannot be known
+    expected_recall: Expectation | None = None
+    expected_f1: Expectation | None = None
 
 
 @dataclass(frozen=True)
@@ -57,69 +76,138 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Report:
-    """Leave-one-out over the examples: each is predicted by a detector that did not learn from it."""
+    """Each example predicted by a detector that did not learn from it, and what to expect on the file."""
 
     aspects: list[AspectReport]
     confusions: list[Confusion]
     suspects: list[Suspect]
-    f1: float
+    f1: float | None  # None if no aspect has two examples
     f1_interval: tuple[float, float]  # 95 %, bootstrapped over examples
     n_examples: int
     left_out: int  # number of examples left out at a time
+    expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be known yet
+    n_reviews: int = 0  # sentences of the file that were looked at
+
+    def expectations(self) -> list[str]:
+        """What to expect on the file, in sentences."""
+        (low, high), expected = self.f1_interval, self.expected_f1
+        lines = [UNKNOWN]
+        if expected is not None:
+            where = "sentences like those labelled"
+            if self.n_reviews:
+                where = f"your reviews, of which {self.n_reviews} sentences were looked at"
+            numbers = f"{expected.value:.2f} ({expected.low:.2f} to {expected.high:.2f})"
+            lines = [f"Expect an F1 of about {numbers} on {where}."]
+        if (low, high) != (0.0, 1.0):
+            groups = "one at a time" if self.left_out == 1 else f"{self.left_out} at a time"
+            counted = f"{self.n_examples} examples, left out {groups}"
+            lines.append(f"On the examples themselves F1 is {_two(self.f1)} ({low:.2f} to {high:.2f}; {counted}).")
+        return lines
 
     def __str__(self) -> str:
-        width = max(len(aspect.name) for aspect in self.aspects)
-        lines = [f"{'aspect':<{width}}  examples  found  right    F1"]
+        heads, rows = self.table()
+        lines = [[*heads, ""], *rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = []
+        for name, *numbers, note in lines:
+            cells = [cell.rjust(width) for cell, width in zip(numbers, widths[1:-1], strict=True)]
+            text.append("  ".join([name.ljust(widths[0]), *cells, note]).rstrip())
+        text += ["", *self.expectations()]
+        for title, found in self.findings():
+            text += ["", title, *(f"  {line}" for line in found)]
+        return "\n".join(text)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The names of the columns, and a row per aspect with a note at its end."""
+        rows = []
         for aspect in self.aspects:
-            note = "  weak: 1 example, which cannot be checked; add at least 4" if aspect.examples == 1 else ""
+            note = "weak: 1 example, which cannot be checked; add at least 4" if aspect.examples == 1 else ""
             if 1 < aspect.examples < FEW:
-                note = f"  weak: {aspect.examples} examples; 5 or more are better"
-            numbers = f"{aspect.recall:>5.0%}  {aspect.precision:>5.0%}  {aspect.f1:.2f}"
-            if aspect.examples <= 1:
-                numbers = f"{'-':>5}  {'-':>5}  {'-':>4}"
-            lines.append(f"{aspect.name:<{width}}  {aspect.examples:>8}  {numbers}{note}")
-        low, high = self.f1_interval
-        groups = "one at a time" if self.left_out == 1 else f"{self.left_out} at a time"
-        lines += ["", f"Expect an F1 of about {self.f1:.2f} ({low:.2f} to {high:.2f}) on sentences like the examples"]
-        lines[-1] += f" ({self.n_examples} examples, left out {groups})."
-        lines.append("This is a cautious estimate: each example is predicted from fewer examples than a new sentence.")
-        lines.append("The false-positive rate on off-topic sentences cannot be estimated from examples alone.")
-        if self.confusions:
-            lines += ["", "Confusable aspects:"]
-            lines += [
-                f"  {' and '.join(pair.aspects)}: mixed up in {pair.mixed_up} of {pair.examples} examples"
-                for pair in self.confusions
-            ]
-        if self.suspects:
-            lines += ["", "Examples that look mislabelled, clearest first:"]
-            for s in self.suspects:
-                given, other = ", ".join(s.aspects) or "none", ", ".join(s.looks_like)
-                lines.append(f"  {short_repr(s.text)}: labelled {given}, looks like {other}")
-        return "\n".join(lines)
+                note = f"weak: {aspect.examples} examples; 5 or more are better"
+            if not aspect.examples:
+                note = "found by its name alone; add examples"
+            numbers = [_percent(aspect.recall), _percent(aspect.precision), _two(aspect.f1)]
+            rows.append([aspect.name, str(aspect.examples), *numbers, note])
+        return ["aspect", "examples", "found", "right", "F1"], rows
+
+    def findings(self) -> list[tuple[str, list[str]]]:
+        """What looks wrong: a title and its lines, for each kind of finding that there is."""
+        confused = [
+            f"{' and '.join(pair.aspects)}: mixed up in {pair.mixed_up} of {pair.examples} examples"
+            for pair in self.confusions
+        ]
+        suspect = [
+            f"{short_repr(s.text)}: labelled {', '.join(s.aspects) or 'none'}, looks like {', '.join(s.looks_like)}"
+            for s in self.suspects
+        ]
+        named = [("Confusable aspects:", confused), ("Examples that look mislabelled, clearest first:", suspect)]
+        return [(title, lines) for title, lines in named if lines]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return report_html(self)
 
 
 def make_report(detector: AspectDetector) -> Report:
-    """Predict every example with a detector that learned from the others."""
-    examples = detector.examples
-    if len(examples.texts) < 2:
-        raise AwattError("there is 1 example, but a report leaves one out and needs at least 2. Add examples.")
+    """Predict every example with a detector that learned from the others, and estimate what to expect on the file."""
+    examples, model = detector.examples, detector.loaded_model
     count = len(examples.texts)
-    groups = count if count <= MAX_LEAVE_ONE_OUT else GROUPS
     cut = without_nan(detector.thresholds())
-    scores, found = _left_out_predictions(detector, examples, groups)
+    quality = None
+    if isinstance(model, AspectModel) and detector.mode != "paper":
+        groups = max(1, min(count, FOLDS))
+        scores = _left_out_scores(detector, model)
+        found = scores >= cut
+        quality = model.expected_quality(detector.fitted_, cut[detector._known])
+    else:
+        if count < 2:
+            raise AwattError("there is 1 example, but a report leaves one out and needs at least 2. Add examples.")
+        groups = count if count <= MAX_LEAVE_ONE_OUT else GROUPS
+        scores, found = _left_out_predictions(detector, examples, groups)
     checkable = examples.labels & (examples.counts >= 2)  # leaving out an only example leaves nothing to learn from
     checked = np.asarray(~(examples.labels & ~checkable).any(1))
     truth, found = examples.labels[checked], found[checked]
     low, high = _interval(truth, found)
+    aspects = [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))]
+    if quality is not None:
+        known = compress(range(len(aspects)), detector._known)
+        for column, expected in zip(known, quality.aspects, strict=True):
+            aspects[column] = replace(
+                aspects[column],
+                expected_precision=_expectation(expected.precision),
+                expected_recall=_expectation(expected.recall),
+                expected_f1=_expectation(expected.f1),
+            )
+    reviews = detector.reviews
     return Report(
-        [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))],
+        aspects,
         _confusions(examples.aspects, truth, found),
         _suspects(examples.take(checked), scores[checked], cut),
-        f1(truth, found),
+        f1(truth, found) if truth.any() else None,
         (low, high),
         count,
         -(-count // groups),
+        None if quality is None else _expectation(quality.macro_f1),
+        0 if reviews is None else len(reviews.lengths),
     )
+
+
+def _expectation(estimate: Estimate) -> Expectation | None:
+    if not estimate.known:
+        return None
+    return Expectation(*(round(value, 4) for value in estimate))
+
+
+def _left_out_scores(detector: AspectDetector, model: AspectModel) -> Floats:
+    """Of each example by what the others teach, with the detector's own calibration. (n_examples, n_aspects)"""
+    examples, known = detector.examples, detector._known
+    scores = np.zeros(examples.labels.shape)
+    if len(examples.texts):
+        tokens, names = model.tokenize(examples.texts), list(compress(examples.aspects, known))
+        scores[:, known] = model.left_out_scores(
+            detector.fitted_, tokens, examples.labels[:, known], names, detector.reviews
+        )
+    return scores
 
 
 def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: int) -> Prediction:
@@ -134,11 +222,21 @@ def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: 
 
 
 def _aspect_report(examples: Examples, truth: Bools, found: Bools, column: int) -> AspectReport:
-    right = float((truth[:, column] & found[:, column]).sum())
-    recall = right / max(1, int(truth[:, column].sum()))
-    precision = right / max(1, int(found[:, column].sum()))
+    name, count = examples.aspects[column], int(examples.counts[column])
+    n_true, n_found = int(truth[:, column].sum()), int(found[:, column].sum())
+    if not n_true:
+        return AspectReport(name, count, None, None, None)
+    right = int((truth[:, column] & found[:, column]).sum())
     quality = f1(truth[:, [column]], found[:, [column]])
-    return AspectReport(examples.aspects[column], int(examples.counts[column]), recall, precision, quality)
+    return AspectReport(name, count, right / n_true, right / max(1, n_found), quality)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def _two(number: float | None) -> str:
+    return "-" if number is None else f"{number:.2f}"
 
 
 def _confusions(aspects: tuple[str, ...], truth: Bools, found: Bools) -> list[Confusion]:

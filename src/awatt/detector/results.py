@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+
+from awatt.detector.html import detection_html
 
 #: terminal colours, one per aspect, reused in turn
 COLOURS = (36, 33, 35, 32, 34, 31)
@@ -47,20 +50,31 @@ class Detection:
     def highlight(self, colour: bool) -> str:
         """The sentence with its deciding words marked, then the aspects with their scores."""
         order = {aspect: number for number, aspect in enumerate(self.scores)}
+
+        def marked(text: str, aspects: list[str]) -> str:
+            return paint(text, order[aspects[0]]) if colour else f"[{text}: {', '.join(aspects)}]"
+
+        sentence = "".join(marked(text, aspects) if aspects else text for text, aspects in self.pieces())
+        found = [f"{aspect} {self.scores[aspect]:.2f}" for aspect in self.aspects]
+        named = [paint(text, order[a]) for text, a in zip(found, self.aspects, strict=True)] if colour else found
+        return f"{sentence}  → {', '.join(named) or 'none'}"
+
+    def pieces(self) -> Iterator[tuple[str, list[str]]]:
+        """The sentence in pieces: each deciding word with its aspects, and the text between them with none."""
         marks: dict[tuple[int, int], list[str]] = {}
         for aspect, words in self.words.items():
             for word in words:
                 marks.setdefault((word.start - self.start, word.end - self.start), []).append(aspect)
-        parts, place = [], 0
+        place = 0
         for (start, end), aspects in sorted(marks.items()):
-            marked = self.text[start:end]
-            marked = paint(marked, order[aspects[0]]) if colour else f"[{marked}: {', '.join(aspects)}]"
-            parts += [self.text[place:start], marked]
+            yield self.text[place:start], []
+            yield self.text[start:end], aspects
             place = end
-        sentence = "".join([*parts, self.text[place:]])
-        found = [f"{aspect} {self.scores[aspect]:.2f}" for aspect in self.aspects]
-        named = [paint(text, order[a]) for text, a in zip(found, self.aspects, strict=True)] if colour else found
-        return f"{sentence}  → {', '.join(named) or 'none'}"
+        yield self.text[place:], []
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return detection_html(self)
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,10 @@ class Review:
     def __str__(self) -> str:
         """One line per sentence, with its deciding words marked."""
         return "\n".join(map(str, self.sentences))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return "".join(map(detection_html, self.sentences))
 
 
 def on_terminal() -> bool:

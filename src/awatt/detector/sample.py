@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 
 from awatt.detector.detector import AspectDetector
+from awatt.detector.models import FAST
 from awatt.detector.results import Detection
 from awatt.detector.thresholds import Bools
 from awatt.errors import AwattError
@@ -26,7 +27,7 @@ class DomainResult:
     found: Bools
 
 
-def detect_sample(n_shot: int, seed: int) -> list[DomainResult]:
+def detect_sample(n_shot: int, seed: int, model: str = FAST) -> list[DomainResult]:
     """In each domain, learn from ``n_shot`` sentences per aspect and detect in all others."""
     domains: dict[str, list[Record]] = {}
     with as_file(files("awatt.data") / "sample.jsonl") as path:
@@ -34,10 +35,10 @@ def detect_sample(n_shot: int, seed: int) -> list[DomainResult]:
             domains.setdefault(str(record.fields["domain"]), []).append(record)
     rng = np.random.default_rng(seed)
     shuffled = {name: [rows[number] for number in rng.permutation(len(rows))] for name, rows in domains.items()}
-    return [_detect_domain(name, rows, n_shot) for name, rows in shuffled.items()]
+    return [_detect_domain(name, rows, n_shot, model) for name, rows in shuffled.items()]
 
 
-def _detect_domain(domain: str, records: list[Record], n_shot: int) -> DomainResult:
+def _detect_domain(domain: str, records: list[Record], n_shot: int, model: str) -> DomainResult:
     examples: dict[str, list[str]] = {}
     for aspect in sorted({aspect for record in records for aspect in record.aspects}):
         own = [record.text for record in records if record.aspects == (aspect,)]
@@ -47,7 +48,8 @@ def _detect_domain(domain: str, records: list[Record], n_shot: int) -> DomainRes
             raise AwattError(f"{count}, but --n-shot {n_shot} needs at least {n_shot + 1}. Lower it.")
     taken = set(chain.from_iterable(examples.values()))
     rest = [record for record in records if record.text not in taken]
-    detections = AspectDetector.from_examples(examples).detect_many([record.text for record in rest])
+    texts = [record.text for record in rest]
+    detections = AspectDetector.from_examples(examples, reviews=texts, model=model).detect_many(texts)
     truth = np.array([[aspect in record.aspects for aspect in examples] for record in rest])
     found = np.array([[aspect in each.aspects for aspect in examples] for each in detections])
     return DomainResult(domain, tuple(examples), detections, truth, found)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from awatt.aspect_model.suggestions import CANDIDATES, choose, uncertainty
+from awatt.detector.reviews import NO_COLUMN
 from awatt.detector.thresholds import Floats, without_nan
+from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
+from awatt.records.reader import read_records
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
-
-CANDIDATES = 500  # number of most uncertain sentences to choose from
 
 
 @dataclass(frozen=True)
@@ -30,48 +32,55 @@ class Suggestion:
 def make_suggestions(
     detector: AspectDetector, texts: list[str], k: int, scores: Floats | None = None
 ) -> list[Suggestion]:
-    """The ``k`` most uncertain sentences that differ from each other and are not examples.
+    """``k`` sentences of which the aspects, in turn, are least sure; no two alike and none an example already.
 
     ``scores`` (n_texts, n_aspects) are the scores of the texts, if already computed.
     """
     if k < 1:
         raise AwattError(f"k is {k}, but needs at least 1.")
     scores = detector.predict_proba(texts) if scores is None else scores
-    cut = without_nan(detector.thresholds())
-    distance = np.abs(_log_odds(scores) - _log_odds(cut))  # (n_texts, n_aspects)
-    known = set(detector.examples_.texts) if detector.examples_ else set()
-    numbers = [
-        number
-        for number in np.argsort(distance.min(1), kind="stable").tolist()
-        if texts[number].strip() and texts[number].strip() not in known
-    ]
-    chosen = _choose_diverse(numbers[:CANDIDATES], texts, distance.min(1), k)
-    aspects = detector.aspects
+    known, model = np.flatnonzero(detector._known), detector.loaded_model
+    if not len(known):
+        return []
+    doubt = uncertainty(scores, without_nan(detector.thresholds()))[:, known]  # (n_texts, n_known)
+    numbers = _different(texts, set(detector.examples_.texts) if detector.examples_ else set())
+    if not numbers:
+        return []
+    unsure = np.argsort(-doubt[numbers].max(1), kind="stable")[:CANDIDATES].tolist()
+    numbers = [numbers[place] for place in unsure]
+    vectors = model.mean_vectors(model.tokenize([texts[number] for number in numbers])).astype(np.float64)
+    chosen = choose(doubt[numbers], vectors, k)
     return [
-        Suggestion(texts[number], number, aspects[column], round(float(scores[number, column]), 4))
-        for number in chosen
-        for column in [int(distance[number].argmin())]
+        Suggestion(
+            texts[number],
+            number,
+            detector.aspects[known[doubt[number].argmax()]],
+            round(float(scores[number, known[doubt[number].argmax()]]), 4),
+        )
+        for number in (numbers[place] for place in chosen.tolist())
     ]
 
 
-def _choose_diverse(numbers: list[int], texts: list[str], distance: npt.NDArray[np.float64], k: int) -> list[int]:
-    """Greedily choose uncertain sentences; similarity to those already chosen counts against a sentence."""
-    words = {number: frozenset(texts[number].lower().split()) for number in numbers}
-    similarity = dict.fromkeys(numbers, 0.0)  # highest word overlap (Jaccard) with a chosen sentence
-    chosen: list[int] = []
-    while similarity and len(chosen) < k:
-        # a sentence with the same words as a chosen one counts as 2 log-odds more certain
-        best = min(similarity, key=lambda number: distance[number] + 2 * similarity[number])
-        del similarity[best]
-        if any(words[best] == words[other] for other in chosen):
-            continue
-        chosen.append(best)
-        for number in similarity:
-            union = len(words[best] | words[number])
-            similarity[number] = max(similarity[number], len(words[best] & words[number]) / max(union, 1))
-    return chosen
+def suggest_from_file(
+    detector: AspectDetector, path: str, k: int, text_column: str, format: str | None, split: bool, learn: bool
+) -> list[Suggestion]:
+    """Suggestions from a file, of which ``index`` counts the sentences; ``split`` whole reviews into sentences.
+
+    With ``learn`` the detector learns from a sample of the file first, as ``awatt detect`` does.
+    """
+    batches = read_records(path, text_column=text_column, aspects_column=NO_COLUMN, format=format)
+    texts = [record.text for batch in batches for record in batch]
+    if split:
+        texts = [sentence for text in texts for _, sentence in split_sentences(text)]
+    if learn:
+        detector = copy(detector).use_reviews(texts)
+    return make_suggestions(detector, texts, k)
 
 
-def _log_odds(probabilities: Floats) -> Floats:
-    clipped = np.clip(probabilities, 1e-6, 1 - 1e-6)
-    return np.log(clipped / (1 - clipped))
+def _different(texts: list[str], labelled: set[str]) -> list[int]:
+    """The numbers of texts with words, the first of those that have the same words, without the labelled ones."""
+    first: dict[frozenset[str], int] = {}
+    for number, text in enumerate(texts):
+        if text.strip() and text.strip() not in labelled:
+            first.setdefault(frozenset(text.lower().split()), number)
+    return sorted(first.values())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -14,15 +15,18 @@ from awatt.thresholds.default import default_threshold
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Threshold: TypeAlias = str | float | Mapping[str, float]
+Threshold: TypeAlias = str | float | Mapping[str, str | float]
 
-AUTO = "auto"
+BALANCED = "balanced"
+AUTO = "auto"  # means balanced
+AIMS = (BALANCED, "precise", "thorough")
+CHOICES = "balanced, precise, thorough, auto (balanced) or a number from 0 to 1"
 MODES = ("auto", "acceptance", "paper")
 MIN_TO_TUNE = 5  # labelled sentences an aspect needs for its own threshold; fewer would overfit
 
 
-def resolve(threshold: Threshold, aspects: Sequence[str], auto: float) -> Floats:
-    """One number per aspect. (n_aspects,)"""
+def resolve(threshold: Threshold, aspects: Sequence[str], aimed: Callable[[str], Floats]) -> Floats:
+    """One number per aspect. ``aimed`` gives the model's own for an aim. (n_aspects,)"""
     if isinstance(threshold, Mapping):
         for name in threshold:
             if name not in aspects:
@@ -30,15 +34,24 @@ def resolve(threshold: Threshold, aspects: Sequence[str], auto: float) -> Floats
                 raise AwattError(
                     f"there is a threshold for '{name}', which is not an aspect. The aspects are: {known}."
                 )
-        return np.array([_number(threshold.get(aspect, AUTO), auto) for aspect in aspects])
-    return np.full(len(aspects), _number(threshold, auto))
+        wanted = [threshold.get(aspect, AUTO) for aspect in aspects]
+    else:
+        wanted = [threshold] * len(aspects)
+    given = [_check(value) for value in wanted]
+    own = {aim: aimed(aim) for aim in AIMS if aim in given}
+    return np.array([own[value][column] if isinstance(value, str) else value for column, value in enumerate(given)])
 
 
-def _number(threshold: object, auto: float) -> float:
-    if isinstance(threshold, str) and threshold == AUTO:
-        return auto
-    if isinstance(threshold, str | bool | None) or not 0 <= (number := float(threshold)) <= 1:  # type: ignore[arg-type]
-        raise AwattError(f"the threshold is {short_repr(threshold)}, but 'auto' or a number from 0 to 1 is needed.")
+def _check(threshold: object) -> str | float:
+    """An aim, or a number."""
+    if isinstance(threshold, str) and threshold in (AUTO, *AIMS):
+        return BALANCED if threshold == AUTO else threshold
+    number = np.nan
+    if not isinstance(threshold, str | bool):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(threshold)  # type: ignore[arg-type]
+    if not 0 <= number <= 1:
+        raise AwattError(f"the threshold is {short_repr(threshold)}, but one of these is needed: {CHOICES}.")
     return number
 
 
@@ -48,22 +61,26 @@ def without_nan(thresholds: Floats) -> Floats:
 
 
 def parse_thresholds(items: Sequence[str]) -> Threshold:
-    """``["0.5"]`` -> 0.5, ``["auto"]`` -> "auto", ``["food=0.6", "price=0.3"]`` -> a dict."""
+    """``["0.5"]`` -> 0.5, ``["precise"]`` -> "precise", ``["food=0.6", "price=precise"]`` -> a dict."""
     if len(items) == 1 and "=" not in items[0]:
-        needed = "auto, a number or ASPECT=NUMBER is needed"
-        return items[0] if items[0] == AUTO else _parse(items[0], items[0], needed)
-    named = {}
+        return _parse(items[0], items[0], f"one of these is needed: {CHOICES}, or ASPECT=ONE OF THESE")
+    named: dict[str, str | float] = {}
     for item in items:
         aspect, equals, value = item.rpartition("=")
         if not equals:
             raise AwattError(
                 f"--threshold is given {len(items)} times, so each needs the form ASPECT=NUMBER; found {item!r}."
             )
-        named[aspect] = _parse(value, item, "a number is needed after '='; aspects that are not named use auto")
+        if aspect in named:
+            raise AwattError(f"--threshold is given more than once for '{aspect}'. Leave out all but one.")
+        needed = f"after '=' one of these is needed: {CHOICES}; aspects that are not named use auto"
+        named[aspect] = _parse(value, item, needed)
     return named
 
 
-def _parse(text: str, given: str, needed: str) -> float:
+def _parse(text: str, given: str, needed: str) -> str | float:
+    if text in (AUTO, *AIMS):
+        return text
     try:
         return float(text)
     except ValueError:

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from awatt.arrays import Sentences
+from awatt.config import check_at_least
 from awatt.encoders.base import Encoder, look_up
 from awatt.encoders.convolution import Convolution
 from awatt.encoders.words import UNKNOWN, build_vocabulary, split_words, word_tokenizer
@@ -34,6 +35,9 @@ class GloveConfig:
     max_length: int = 100
     #: a glove.6B.50d.txt to use instead of the installed package
     vectors: str = ""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "encoder", hidden=1, vocabulary=1, max_length=1)
 
 
 def read_glove(path: str = "") -> tuple[list[str], npt.NDArray[np.float32]]:

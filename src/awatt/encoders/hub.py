@@ -64,7 +64,9 @@ def load_pretrained(name: str) -> tuple[Any, Any]:
 def build_model(content: dict[str, Any]) -> Any:
     """A model with the settings of a ``config.json`` and random weights."""
     transformers = require("transformers", "transformers")
-    settings = dict(content)
+    # Without transformers' own notes, such as "_attn_implementation_autoset", with which older versions would compute
+    # attention in another way, and other last digits, than the model that was saved.
+    settings = {name: value for name, value in content.items() if not name.startswith("_")}
     with quiet(transformers):
         config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
         return transformers.AutoModel.from_config(config).float()

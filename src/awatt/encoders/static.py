@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from awatt.arrays import Sentences
+from awatt.config import check_at_least
 from awatt.encoders.base import Encoder, look_up
 from awatt.encoders.convolution import Convolution
 from awatt.encoders.pretrained import blend, plain_tokenizer, read_tokenizer
@@ -41,6 +42,7 @@ class StaticConfig:
     max_length: int = 128
 
     def __post_init__(self) -> None:
+        check_at_least(self, "encoder", hidden=0, window=1, max_length=1)
         if self.hidden == 0 and self.window != 1:
             raise AwattError(f"encoder.window is {self.window} without a map. Set encoder.hidden, or encoder.window=1.")
 

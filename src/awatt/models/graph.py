@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from awatt.config import check_at_least
 from awatt.encoders.base import Encoded
 from awatt.models.base import FewShotModel, sentence_vectors
 
@@ -21,6 +22,9 @@ class GraphConfig:
     n_features: int = 48
     n_labels: int = 8  # label features per class
     edge: int = 48
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "model", n_features=1, n_labels=1, edge=1)
 
 
 class Nodes(NamedTuple):

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from awatt.config import check_at_least
 from awatt.encoders.base import Encoded
 from awatt.errors import AwattError
 from awatt.models.base import FewShotModel, sentence_vectors
@@ -29,9 +30,7 @@ class GraphNetworkConfig:
     max_way: int = 10
 
     def __post_init__(self) -> None:
-        for name in ("n_features", "edge", "max_way"):
-            if getattr(self, name) < 1:
-                raise AwattError(f"model.{name} is {getattr(self, name)}, needs at least 1.")
+        check_at_least(self, "model", n_features=1, edge=1, max_way=1)
 
 
 class Part(NamedTuple):

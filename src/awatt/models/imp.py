@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from awatt.arrays import masked_softmax
+from awatt.config import check_above
 from awatt.encoders.base import Encoded
 from awatt.models.base import DistanceModel, sentence_vectors
 
@@ -24,6 +25,9 @@ class ImpConfig:
     alpha: float = 0.1
     #: initial variance of the clusters; learned
     sigma: float = 5.0
+
+    def __post_init__(self) -> None:
+        check_above(self, "model", 0, "alpha", "sigma")
 
 
 class Imp(DistanceModel):

@@ -9,7 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from awatt.arrays import softmax
+from awatt.config import check_at_least
 from awatt.encoders.base import Encoded
+from awatt.errors import AwattError
 from awatt.models.base import DistanceModel, sentence_vectors
 
 
@@ -20,6 +22,11 @@ class ProtoHattConfig:
     #: examples that a convolution spans: all of them in the paper, so set this to n_shot
     kernel: int = 5
     dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "model", kernel=1, dropout=0)
+        if self.dropout >= 1:
+            raise AwattError(f"model.dropout is {self.dropout}, needs a number from 0 to below 1.")
 
 
 class ProtoHatt(DistanceModel):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from awatt.config import check_at_least
 from awatt.encoders.base import Encoded
 from awatt.models.base import FewShotModel, sentence_vectors
 from awatt.models.losses import relation_error
@@ -17,6 +18,9 @@ class RelationConfig:
     """Size of the relation module."""
 
     hidden: int = 50
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "model", hidden=1)
 
 
 class Relation(FewShotModel):

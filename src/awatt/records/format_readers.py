@@ -1,8 +1,7 @@
-"""A reader for each format: it yields (line, row) pairs, and reports or raises errors."""
+"""A reader for each format: it yields blocks of rows, and reports or raises errors, all in the order of the file."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -10,26 +9,41 @@ import shutil
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, cast
+from itertools import chain
+from typing import IO, NamedTuple, cast
 
 from awatt.errors import DataError, plural
+from awatt.files import parse_json
+from awatt.records.bounds import CountedStream, Meter, size_of
 from awatt.records.formats import (
     DELIMITERS,
-    MAX_LINE,
     STANDARD_STREAM,
     InvalidValueError,
     allow_long_cells,
+    import_pyarrow,
     reason,
     short_repr,
     to_json,
 )
+from awatt.records.lines import LineReader, RowSplitter
+from awatt.records.parquet_cells import check_lists, read_cells, text_columns
 
-Rows = Iterator[tuple[int, dict[str, object]]]
+
+class Block(NamedTuple):
+    """Rows, the line at which each begins, and about how many bytes they have together (0: counted with the next)."""
+
+    lines: Sequence[int]
+    rows: list[dict[str, object]]
+    size: int
+
+
 OnError = Callable[[DataError], None]
+MAX_BLOCK = 2**20  # bytes of a block of Parquet's rows
 
 
 def raise_error(error: DataError) -> None:
@@ -58,6 +72,7 @@ class Source:
     on_columns: Callable[[Sequence[str]], None]
     part: OpenPart | None = None
     opened: ExitStack = field(default_factory=ExitStack)  # closed after the last batch, or earlier
+    meter: Meter | None = None
 
     def open(self) -> IO[bytes]:
         """The bytes of the file, decompressed."""
@@ -72,7 +87,8 @@ class Source:
             except OSError as error:
                 raise self.read_error(error) from error
         if self.compressed:
-            return cast("IO[bytes]", self.opened.enter_context(gzip.GzipFile(mode="rb", fileobj=stream)))
+            stream = cast("IO[bytes]", self.opened.enter_context(gzip.GzipFile(mode="rb", fileobj=stream)))
+            return stream if self.meter is None else cast("IO[bytes]", CountedStream(stream, self.meter))
         return stream
 
     def error(self, message: str, line: int | None = None, column: str | None = None) -> DataError:
@@ -88,8 +104,8 @@ class Source:
 
     def check_columns(self, names: Sequence[str], line: int) -> None:
         """Raise if a name occurs twice or the text column is missing."""
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise self.error("this column name occurs more than once. Rename one of them.", line, name)
         if self.text_column not in names:
             found = ", ".join(map(repr, names)) or "none"
@@ -99,104 +115,131 @@ class Source:
             raise self.error(f"no such column; the columns are: {found}. {advice}", line, self.text_column)
 
 
-def _lines(source: Source, errors: list[DataError]) -> Iterator[str]:
-    """Each line with its line end. One that is not UTF-8 adds to ``errors`` and is still yielded, because a quoted
-    cell may begin or end in it."""
+@contextmanager
+def _open_lines(source: Source) -> Iterator[LineReader]:
     # surrogateescape: a bad byte affects its own line only; newline="": line ends within cells are kept
     encoding = "utf-8-sig" if source.part is None or source.part.at_start else "utf-8"
     text = io.TextIOWrapper(source.open(), encoding=encoding, errors="surrogateescape", newline="")
     source.opened.callback(text.detach)  # otherwise closing it would close stdin
-    number = 0
+    lines = LineReader(text)
     try:
-        for number, line in enumerate(iter(partial(text.readline, MAX_LINE), ""), 1):
-            if len(line) == MAX_LINE:
-                raise source.error(f"longer than {MAX_LINE:,} characters. Does the suffix match the file?", number)
-            if not line.isascii():
-                try:
-                    line.encode()
-                except UnicodeEncodeError as error:
-                    byte, place = ord(line[error.start]) - 0xDC00, len(line[: error.start].encode()) + 1
-                    found = f"byte {place} of the line is 0x{byte:02x}, which is not UTF-8"
-                    errors.append(source.error(f"{found}. Save the file as UTF-8.", number))
-            yield line
+        yield lines
     except (OSError, EOFError, zlib.error) as error:
-        raise source.read_error(error, number + 1) from error
+        raise source.read_error(error, lines.count + 1) from error
 
 
-def _nonblank_lines(source: Source) -> Iterator[tuple[int, str]]:
-    errors: list[DataError] = []
-    for number, line in enumerate(_lines(source, errors), 1):
-        if errors:
-            source.on_error(errors.pop())
-        elif not line.isspace():
-            yield number, line
-
-
-def _read_text(source: Source) -> Rows:
-    for number, line in _nonblank_lines(source):
-        yield number, {source.text_column: line.rstrip("\r\n")}
-
-
-def _read_json(source: Source) -> Rows:
-    for number, line in _nonblank_lines(source):
-        try:
-            row = json.loads(line)
-            if not isinstance(row, dict):
-                raise InvalidValueError('this is JSON, but not an object such as {"text": "Good food."}')
-            if "\\u" in line:
-                to_json(row).encode()  # fails for an unpaired surrogate, which tokenisers do not accept
-        except json.JSONDecodeError as error:
-            problem = f"invalid JSON at character {error.colno} ({error.msg})"
-        except UnicodeEncodeError as error:
-            problem = f"contains an unpaired surrogate ({error.object[error.start]!r})"
-        except (InvalidValueError, ValueError, RecursionError) as error:
-            problem = str(error)
-        else:
-            yield number, row
-            continue
-        advice = "Each line must be one JSON object."
-        source.on_error(source.error(f"{problem}: {short_repr(line.strip())}. {advice}", number))
-
-
-def _read_delimited(source: Source, delimiter: str) -> Rows:
-    source.opened.enter_context(allow_long_cells())
-    errors: list[DataError] = []
-    reader = csv.reader(_lines(source, errors), delimiter=delimiter, strict=True)
-
-    def split_rows(on_error: OnError) -> Iterator[tuple[int, list[str]]]:
+def _line_blocks(source: Source) -> Iterator[tuple[Sequence[int], list[str]]]:
+    """Lines with their numbers; a line that cannot be used is reported."""
+    with _open_lines(source) as lines:
         while True:
-            line = reader.line_num + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
+            first = lines.count + 1
+            block = lines.take(source.batch_size)
+            if block:
+                yield range(first, first + len(block)), block
+                continue
+            for line in lines:
+                if line.problem:
+                    source.on_error(source.error(line.problem, lines.count))
+                else:
+                    yield [lines.count], [line.text]
+                if not lines.one_by_one:
+                    break
+            else:
                 return
-            except csv.Error as error:
-                advice = 'A cell that begins with " must end with ", and a " within it is written twice.'
-                errors.append(source.error(f"the row cannot be split into cells ({error}). {advice}", line))
-            if errors:
-                on_error(errors[-1])
-                errors.clear()
-            elif cells:
-                yield line, cells
 
-    line, names = next(split_rows(raise_error), (1, []))  # raise: no row can be read without the header
-    if not names:
-        raise source.error("the file is empty, but its first line must name the columns.", line)
-    source.check_columns(names, line)
-    source.on_columns(names)
-    for line, cells in split_rows(source.on_error):
-        if len(cells) == len(names):
-            yield line, dict(zip(names, cells, strict=True))
-        else:
-            found = f"found {plural(len(cells), 'cell')}, but the header names {plural(len(names), 'column')}"
+
+def _read_text(source: Source) -> Iterator[Block]:
+    for numbers, lines in _line_blocks(source):
+        rows = [(number, line) for number, line in zip(numbers, lines, strict=True) if not line.isspace()]
+        yield Block(
+            [number for number, _ in rows],
+            [{source.text_column: line.rstrip("\r\n")} for _, line in rows],
+            sum(map(len, lines)),
+        )
+
+
+def _read_json(source: Source) -> Iterator[Block]:
+    for numbers, lines in _line_blocks(source):
+        size, good, rows = sum(map(len, lines)), list[int](), list[dict[str, object]]()
+        for number, line in zip(numbers, lines, strict=True):
+            try:
+                row = parse_json(line)
+                if not isinstance(row, dict):
+                    raise InvalidValueError('this is JSON, but not an object such as {"text": "Good food."}')
+                if "\\u" in line:
+                    to_json(row).encode()  # fails for an unpaired surrogate, which tokenisers do not accept
+            except json.JSONDecodeError as error:
+                if line.isspace():
+                    continue
+                problem = f"invalid JSON at character {error.colno} ({error.msg})"
+            except UnicodeEncodeError as error:
+                problem = f"contains an unpaired surrogate ({error.object[error.start]!r})"
+            except (InvalidValueError, ValueError, RecursionError) as error:
+                problem = str(error)
+            else:
+                good.append(number)
+                rows.append(row)
+                continue
+            yield Block(good, rows, 0)
+            good, rows = [], []
+            advice = "Each line must be one JSON object."
+            source.on_error(source.error(f"{problem}: {short_repr(line.strip())}. {advice}", number))
+        yield Block(good, rows, size)
+
+
+def _read_delimited(source: Source, delimiter: str) -> Iterator[Block]:
+    source.opened.enter_context(allow_long_cells())
+    with _open_lines(source) as lines:
+        rows = RowSplitter(lines, delimiter)
+        header = next((row for row in rows if row.cells or row.problem), None)
+        if header is None:
+            raise source.error("the file is empty, but its first line must name the columns.", 1)
+        if header.problem:  # raise: no row can be read without the header
+            raise source.error(header.problem, header.number)
+        names = header.cells
+        source.check_columns(names, header.number)
+        source.on_columns(names)
+        while True:
+            first, block = rows.take(source.batch_size)
+            if block:
+                yield from _rows_of_cells(source, names, range(first, first + len(block)), block, delimiter)
+                continue
+            for number, taken, cells, problem in rows:
+                if problem:
+                    bad = next((place for place, line in enumerate(taken) if line.problem), 0)
+                    source.on_error(source.error(problem, number + bad))
+                else:
+                    yield from _rows_of_cells(source, names, [number], [cells], delimiter)
+                if not lines.one_by_one:
+                    break
+            else:
+                return
+
+
+def _rows_of_cells(
+    source: Source, names: list[str], numbers: Sequence[int], block: list[list[str]], delimiter: str
+) -> Iterator[Block]:
+    """The rows of a table that have as many cells as the header; blank ones are skipped, others are reported."""
+    width, size = len(names), sum(map(len, chain.from_iterable(block)))
+    if set(map(len, block)) == {width}:
+        yield Block(numbers, [dict(zip(names, cells, strict=True)) for cells in block], size)
+        return
+    lines, rows = list[int](), list[dict[str, object]]()
+    for number, cells in zip(numbers, block, strict=True):
+        if len(cells) == width:
+            lines.append(number)
+            rows.append(dict(zip(names, cells, strict=True)))
+        elif cells:
+            yield Block(lines, rows, 0)
+            lines, rows = [], []
+            found = f"found {plural(len(cells), 'cell')}, but the header names {plural(width, 'column')}"
             advice = f"Put a cell that contains {delimiter!r} in double quotes."
-            source.on_error(source.error(f"{found}: {short_repr(delimiter.join(cells))}. {advice}", line))
+            source.on_error(source.error(f"{found}: {short_repr(delimiter.join(cells))}. {advice}", number))
+    yield Block(lines, rows, size)
 
 
-def _read_parquet(source: Source) -> Rows:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
+def _read_parquet(source: Source) -> Iterator[Block]:
+    pyarrow = import_pyarrow()
     stream = source.open()
     if source.compressed or not stream.seekable():  # Parquet readers start at the end of the file
         spool = source.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
@@ -207,21 +250,37 @@ def _read_parquet(source: Source) -> Rows:
         stream = spool
     line = 0
     try:
-        file = source.opened.enter_context(ParquetFile(stream))
+        metadata = pyarrow.parquet.ParquetFile(stream).metadata
+        if problem := check_lists(metadata):
+            raise source.error(problem)
+        if source.meter is not None:
+            source.meter.add(size=sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
+        file = source.opened.enter_context(
+            pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=text_columns(metadata))
+        )
         names = file.schema_arrow.names
         source.check_columns(names, 1)
         source.on_columns(names)
         for batch in file.iter_batches(source.batch_size, row_groups=source.part and source.part.row_groups):
-            columns = [column.to_pylist() for column in batch.columns]
-            for cells in zip(*columns, strict=True):
+            lines, rows, size = list[int](), list[dict[str, object]](), 0
+            for row in zip(*map(read_cells, batch.columns), strict=True):
                 line += 1
-                yield line, dict(zip(names, cells, strict=True))
-    except (OSError, ValueError, ArrowException) as error:
+                row_size = size_of(row)
+                if source.meter is not None:
+                    source.meter.add(size=row_size)
+                lines.append(line)
+                rows.append(dict(zip(names, row, strict=True)))
+                size += row_size
+                if size > MAX_BLOCK:  # nested values are made row by row
+                    yield Block(lines, rows, size)
+                    lines, rows, size = [], [], 0
+            yield Block(lines, rows, size)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
         advice = "Write the file again, or give it the suffix of its format."
         raise source.error(f"broken or not Parquet ({reason(error)}). {advice}", line + 1) from error
 
 
-READERS: dict[str, Callable[[Source], Rows]] = {
+READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "jsonl": _read_json,
     **{kind: partial(_read_delimited, delimiter=delimiter) for kind, delimiter in DELIMITERS.items()},
     "parquet": _read_parquet,

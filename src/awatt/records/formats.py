@@ -8,18 +8,21 @@ import math
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, time, timedelta
 from decimal import Decimal
+from typing import Any
 
-from awatt.errors import DataError
+from awatt.errors import DataError, require
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "txt")
+OUT_FORMATS = (*FORMATS, "excel")  # the last is CSV as Excel needs it; it is read as csv
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 STANDARD_STREAM = "-"
 MAX_LINE = 2**24  # characters; limits memory if a quote is never closed or a file is one huge line
-SEPARATORS = re.compile(r"[|;]")  # no comma: the name of an aspect may contain one
+SEPARATORS = re.compile(r"[|;]")  # of aspects in a cell; a comma may as well be part of a name
+AMBIGUOUS = re.compile(r"[|;,]")  # a list with such a name is written as JSON
 HINTS = {
     "json": " A .json file is a single value; write one object per line: jq -c '.[]' in.json > out.jsonl",
     "xlsx": " Save the sheet as CSV (UTF-8).",
@@ -28,18 +31,28 @@ HINTS = {
 Row = Mapping[str, object]
 
 
-def format_of(path: str, format: str | None) -> tuple[str, bool]:
-    """The name of the format, and whether the file is gzipped. ``format`` takes precedence over the suffix."""
+def format_of(path: str, format: str | None, formats: Sequence[str] = FORMATS) -> tuple[str, bool]:
+    """The name of the format, and whether the file is gzipped. ``format`` takes precedence over the suffix.
+
+    ``formats`` can be given by name; a suffix is always one of `FORMATS`.
+    """
+    allowed = formats if format else FORMATS
     if format is None and path == STANDARD_STREAM:
         format = "jsonl"
     name = f".{format}".lower() if format else os.path.basename(path).lower()
     _, dot, kind = name.removesuffix(".gz").rpartition(".")
-    if not dot or kind not in FORMATS:
+    if not dot or kind not in allowed:
         found = f"the format '{format}'" if format else f"the suffix '{dot and dot + kind}'"
-        known = ", ".join(f".{each}" for each in FORMATS)
+        known = ", ".join(f".{each}" for each in allowed)
         hint = HINTS.get(kind, "")
         raise DataError(f"{found} is not supported. Use {known}, or one of these with .gz.{hint}", path)
     return kind, name.endswith(".gz") or path.lower().endswith(".gz")
+
+
+def import_pyarrow() -> Any:
+    """``pyarrow`` with ``pyarrow.parquet``; raise an error that names the extra if it is not installed."""
+    require("pyarrow.parquet", "parquet")
+    return require("pyarrow", "parquet")
 
 
 _limits: list[int] = []

@@ -1,7 +1,7 @@
 """Writes records so that an interrupted run can be resumed: rows go to ``FILE.part``, commits to a journal beside it.
 
 A run that was stopped, even by a kill, continues from the last commit: what was written after it is cut off and
-written again, so that no row is lost or doubled. ``FILE`` itself appears whole, at the end.
+written again, so that no row is lost or doubled. ``FILE`` itself appears whole, at the end. One run at a time writes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from awatt.errors import AwattError
-from awatt.files import write_text
-from awatt.records.formats import InvalidValueError, Row, format_of, reason
-from awatt.records.writer import WRITERS, write_advice
+from awatt.files import FileLock, file_advice, write_text
+from awatt.records.formats import OUT_FORMATS, InvalidValueError, Row, format_of, reason
+from awatt.records.tables import JsonLines, Table, to_tables
+from awatt.records.writer import WRITERS
 
-RESUMABLE = ("jsonl", "csv", "tsv")
+RESUMABLE = ("jsonl", "csv", "tsv", "excel")
 JOURNAL_FIELDS = {"rows": int, "bytes": int, "columns": list, "state": dict, "settings": dict}
 START_OVER = "start over with --overwrite, without --resume."
 COMMIT_INTERVAL = 1.0  # seconds: little work to repeat, and little time spent on syncing
@@ -43,10 +44,10 @@ class ResumableWriter:
         resume: bool = False,
         format: str | None = None,
     ) -> None:
-        self.path = Path(os.path.realpath(path))
+        self.name, self.path = str(path), Path(os.path.realpath(path))
         self.settings = json.loads(json.dumps(settings))
         self.rows, self.state = 0, dict[str, Any]()
-        self._kind, self._compressed = format_of(str(path), format)
+        self._kind, self._compressed = format_of(str(path), format, OUT_FORMATS)
         if self._kind not in RESUMABLE:
             advice = "Write .jsonl, .csv or .tsv."
             raise AwattError(f"{path}: a run that writes .{self._kind} cannot be resumed. {advice}")
@@ -56,13 +57,24 @@ class ResumableWriter:
             raise AwattError(f"{path}: this is not a regular file. Name a file, or '-' for stdout.")
         self.part = self.path.with_name(f"{self.path.name}.part")
         self.journal = self.path.with_name(f"{self.path.name}.part.json")
+        with self._write_errors():
+            self._lock = FileLock(self.path)
+        try:
+            self._look_for_a_run(overwrite, resume)
+        except BaseException:
+            self._lock.release()
+            raise
+        if self.complete:
+            self._lock.release()
+
+    def _look_for_a_run(self, overwrite: bool, resume: bool) -> None:
         self._resumed = self._read_journal() if resume and self.part.exists() and self.journal.exists() else None
         self.complete = resume and not overwrite and self.path.exists() and self._resumed is None
         if not overwrite and not resume and self.part.exists():
             advice = "Use --resume to continue it, or --overwrite to start over."
             raise AwattError(f"{self.part}: left by a run that was stopped. {advice}")
         if not overwrite and not resume and self.path.exists():
-            raise AwattError(f"{path}: the file already exists. Use --overwrite to replace it, or another name.")
+            raise AwattError(f"{self.name}: the file already exists. Use --overwrite to replace it, or another name.")
 
     def _read_journal(self) -> dict[str, Any]:
         journal = self._load_journal()
@@ -78,15 +90,15 @@ class ResumableWriter:
         return journal
 
     def __enter__(self) -> Self:
-        with self._write_errors():
-            if not self._resumed:
-                self.journal.unlink(missing_ok=True)  # of another run, whose rows are discarded
-            self._raw = self.part.open("r+b" if self._resumed else "wb")
-            try:
+        try:
+            with self._write_errors():
+                if not self._resumed:
+                    self.journal.unlink(missing_ok=True)  # of another run, whose rows are discarded
+                self._raw = self.part.open("r+b" if self._resumed else "wb")
                 self._begin()
-            except BaseException:
-                self._clean_up()
-                raise
+        except BaseException:
+            self._clean_up()
+            raise
         return self
 
     def _begin(self) -> None:
@@ -101,11 +113,15 @@ class ResumableWriter:
 
     def write(self, records: Sequence[Row], state: Mapping[str, Any]) -> None:
         """Add rows; ``state`` is stored with them."""
+        self.write_tables(to_tables(records), state)
+
+    def write_tables(self, tables: Sequence[Table] | Sequence[JsonLines], state: Mapping[str, Any]) -> None:
+        """Add the rows of tables; ``state`` is stored with them."""
         with self._write_errors():
             self._start_gzip_member()
-            if records:
-                self._writer.write(records)
-            self.rows += len(records)
+            if tables:
+                self._writer.write(tables)
+            self.rows += sum(table.n_rows for table in tables)
             self.state = dict(state)
             if time.monotonic() - self._committed >= COMMIT_INTERVAL:
                 self._commit()
@@ -145,6 +161,10 @@ class ResumableWriter:
                 with self._write_errors():
                     self._commit()
                     self._raw.close()
+                    if not self.part.exists():
+                        raise AwattError(
+                            f"{self.part}: was deleted during the run, and the rows with it. Run it again."
+                        )
                     os.replace(self.part, self.path)
                     self.journal.unlink()
         finally:
@@ -152,16 +172,18 @@ class ResumableWriter:
 
     def _clean_up(self) -> None:
         """Keep the files only if a run can be resumed from them."""
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # it may not have been opened
             self._raw.close()
         if not self._has_rows():
             with suppress(OSError):
                 self.part.unlink(missing_ok=True)
                 self.journal.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._lock.release()
 
     def _has_rows(self) -> bool:
         journal = self._load_journal()
-        return journal is not None and journal["rows"] > 0
+        return journal is not None and journal["rows"] > 0 and self.part.exists()
 
     def _load_journal(self) -> dict[str, Any] | None:
         """The content of the journal; None if it is broken or missing."""
@@ -181,7 +203,7 @@ class ResumableWriter:
         except OSError as error:
             then = "then continue with --resume" if self._has_rows() else "or choose another place"
             raise AwattError(
-                f"{self.path}: cannot be written ({reason(error)}). {write_advice(error)}, {then}."
+                f"{self.path}: cannot be written ({reason(error)}). {file_advice(error)}, {then}."
             ) from error
         except InvalidValueError as error:
             raise AwattError(f"{self.path}: {error}") from None

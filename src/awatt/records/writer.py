@@ -6,47 +6,59 @@ Each format has a small writer; `RecordWriter` puts the finished file in its pla
 from __future__ import annotations
 
 import csv
-import errno
 import gzip
+import io
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from awatt.errors import AwattError
+from awatt.files import FileLock, file_advice
 from awatt.records.formats import (
+    AMBIGUOUS,
     DELIMITERS,
-    SEPARATORS,
+    OUT_FORMATS,
     STANDARD_STREAM,
     InvalidValueError,
     Row,
     format_of,
+    import_pyarrow,
     reason,
     short_repr,
     to_json,
     to_plain,
 )
+from awatt.records.spreadsheet import BOM, escape_formula
+from awatt.records.tables import JsonLines, JsonTexts, Table, to_tables
 
 ROW_GROUP = 16_384  # rows per Parquet row group: enough to compress well, few enough to keep in memory
 
 
-def _to_cell(value: object) -> object:
+def to_cell(value: object) -> object:
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
         return to_json(value)
     if not isinstance(value, list | tuple):
         return to_plain(value)
-    if all(isinstance(name, str) and not SEPARATORS.search(name) for name in value):
+    if all(isinstance(name, str) and not AMBIGUOUS.search(name) for name in value):
         names = "|".join(value)
         if not names.lstrip().startswith("["):
             return names
     return to_json(value)
+
+
+def _to_cells(values: Sequence[object]) -> Sequence[object]:
+    return values if set(map(type, values)) <= _CELLS else list(map(to_cell, values))
+
+
+_CELLS = {str, int, float, bool, type(None)}  # what the csv module writes as it should be
 
 
 class _Writer:
@@ -56,7 +68,7 @@ class _Writer:
         self.stream = stream
         self.columns: dict[str, Any] = {}  # with their types where the format has types
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, tables: Any) -> None:
         raise NotImplementedError
 
     def write_header(self, row: Row) -> None:
@@ -68,9 +80,11 @@ class _Writer:
     def abandon(self) -> None:
         """Release everything after a failure, without writing."""
 
-    def check_columns(self, rows: Sequence[Row]) -> None:
-        """Raise if a row has a column that the first rows do not have."""
-        for name in chain.from_iterable(rows):
+    def check_columns(self, tables: Sequence[Table]) -> None:
+        """Raise if a row has a column that the first rows do not have; before those, they are the columns."""
+        names = dict.fromkeys(chain.from_iterable(table.columns for table in tables))
+        self.columns = self.columns or names
+        for name in names:
             if name not in self.columns:
                 known = ", ".join(map(repr, self.columns))
                 advice = "Write .jsonl, whose rows may differ."
@@ -78,17 +92,41 @@ class _Writer:
 
 
 class _JsonWriter(_Writer):
-    def write(self, rows: Sequence[Row]) -> None:
-        self.stream.write("".join(f"{to_json(row)}\n" for row in rows).encode())
+    def write(self, tables: Sequence[Table | JsonLines]) -> None:
+        for table in tables:
+            self.stream.write(table.content if isinstance(table, JsonLines) else "".join(_json_lines(table)).encode())
+
+
+def to_json_lines(tables: Sequence[Table]) -> JsonLines:
+    """The bytes that would be written."""
+    content = "".join(chain.from_iterable(map(_json_lines, tables))).encode()
+    return JsonLines(sum(table.n_rows for table in tables), content)
+
+
+def _json_lines(table: Table) -> Iterable[str]:
+    keys = [f"{to_json(name)}: ".replace("%", "%%") + "%s" for name in table.columns]
+    line = f"{{{', '.join(keys)}}}\n"
+    if not keys:
+        return [line] * table.n_rows
+    return map(line.__mod__, zip(*map(_to_json_texts, table.columns.values()), strict=True))
+
+
+def _to_json_texts(values: Sequence[object]) -> Iterable[str]:
+    if isinstance(values, JsonTexts):
+        return values
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return map(encode_basestring, cast("Sequence[str]", values))
+    return map(str if kinds == {int} else to_json, values)
 
 
 class _TextWriter(_Writer):
-    def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
+    def write(self, tables: Sequence[Table]) -> None:
+        for row in chain.from_iterable(table.rows() for table in tables):
             text = next(iter(row.values()), None)
             if len(row) != 1 or not isinstance(text, str) or "\n" in text or "\r" in text:
                 needed = "plain text takes one column of text without line breaks"
-                raise InvalidValueError(f"{needed}, but found {short_repr(dict(row))}. Write .jsonl.")
+                raise InvalidValueError(f"{needed}, but found {short_repr(row)}. Write .jsonl.")
             self.stream.write(f"{text}\n".encode())
 
 
@@ -107,50 +145,76 @@ class _DelimitedWriter(_Writer):
         super().__init__(stream)
         self.delimiter = delimiter
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, tables: Sequence[Table]) -> None:
         header = not self.columns
-        self.columns = self.columns or dict.fromkeys(chain.from_iterable(rows))
-        self.check_columns(rows)
-        cells = ([_to_cell(row.get(name)) for name in self.columns] for row in rows)
-        self.write_cells(chain([self.columns] if header else [], cells))
+        self.check_columns(tables)
+        self.write_cells([self.columns] if header else [])
+        for table in tables:
+            none = [None] * table.n_rows
+            cells = [_to_cells(table.columns.get(name, none)) for name in self.columns]
+            self.write_cells(list(zip(*cells, strict=True)))
 
     def write_header(self, row: Row) -> None:
         if not self.columns:
             self.columns = dict.fromkeys(row)
             self.write_cells([self.columns])
 
-    def write_cells(self, rows: Iterable[Iterable[object]]) -> None:
+    def write_cells(self, rows: Sequence[Iterable[object]]) -> None:
+        whole = io.StringIO(newline="")
+        csv.writer(whole, delimiter=self.delimiter, lineterminator=_CsvLines.END).writerows(rows)
+        text = whole.getvalue()
+        if text.count("\r") == len(rows):  # none but those of the line ends
+            self.stream.write(text.replace(_CsvLines.END, "\n").encode())
+            return
         lines = _CsvLines()
         csv.writer(lines, delimiter=self.delimiter, lineterminator=_CsvLines.END).writerows(rows)
         self.stream.write("".join(lines).encode())
 
 
+class _ExcelWriter(_DelimitedWriter):
+    """CSV that begins with the mark of UTF-8, without formulas."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__(stream, ",")
+
+    def write(self, tables: Sequence[Table]) -> None:
+        self.write_mark()
+        super().write(tables)
+
+    def write_header(self, row: Row) -> None:
+        self.write_mark()
+        super().write_header(row)
+
+    def write_mark(self) -> None:
+        if not self.columns:  # at the beginning of the file
+            self.stream.write(BOM)
+
+    def write_cells(self, rows: Sequence[Iterable[object]]) -> None:
+        super().write_cells([[escape_formula(cell) for cell in row] for row in rows])
+
+
 class _ParquetWriter(_Writer):
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__(stream)
-        self.pending: list[Row] = []
+        self.pending: list[Table] = []
         self.file: Any = None
 
-    def write(self, rows: Sequence[Row]) -> None:
-        self.pending.extend(rows)
-        if len(self.pending) >= ROW_GROUP:
+    def write(self, tables: Sequence[Table]) -> None:
+        self.pending.extend(tables)
+        if sum(table.n_rows for table in self.pending) >= ROW_GROUP:
             self.write_pending()
 
     def write_header(self, row: Row) -> None:
-        self.pending = [row]
+        self.pending = to_tables([row])
         self.write_pending(count=0)
 
     def write_pending(self, count: int | None = None) -> None:
         """Write the first ``count`` pending rows, or all of them; the types of the columns come from all."""
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-
-        if self.file is None:
-            self.columns = dict.fromkeys(chain.from_iterable(self.pending))
+        pyarrow = import_pyarrow()
         self.check_columns(self.pending)
         table = pyarrow.table({name: self.to_array(name) for name in self.columns})
         try:
-            self.file = self.file or ParquetWriter(self.stream, table.schema)
+            self.file = self.file or pyarrow.parquet.ParquetWriter(self.stream, table.schema)
             self.file.write_table(table.slice(0, count))
         except pyarrow.ArrowException as error:
             raise InvalidValueError(f"Parquet cannot store these rows ({reason(error)}). Write .jsonl.") from error
@@ -158,12 +222,14 @@ class _ParquetWriter(_Writer):
 
     def to_array(self, name: str) -> Any:
         """The pending values of a column, with the type of its first values."""
-        import pyarrow
-
-        values = [row.get(name) for row in self.pending]
+        pyarrow = import_pyarrow()
+        values = [value for table in self.pending for value in table.columns.get(name, [None] * table.n_rows)]
         try:
-            found = pyarrow.array(values).type
+            array = pyarrow.array(values)
+            found = array.type
             kind = self.columns[name] = self.columns[name] or _concrete_type(found)
+            if found == kind:
+                return array
             both = [pyarrow.schema([(name, each)]) for each in (kind, found)]
             if pyarrow.unify_schemas(both, promote_options="permissive") == both[0]:
                 return pyarrow.array(values, type=kind)
@@ -185,40 +251,38 @@ class _ParquetWriter(_Writer):
 
 def _concrete_type(kind: Any) -> Any:
     """The type of a column: text if its first rows have no value, because later ones may have text."""
-    from pyarrow import list_, string, struct, types
-
-    if types.is_null(kind):
-        return string()
-    if types.is_list(kind):
-        return list_(_concrete_type(kind.value_type))
-    if types.is_struct(kind):
-        return struct([(each.name, _concrete_type(each.type)) for each in kind])
+    pyarrow = import_pyarrow()
+    if pyarrow.types.is_null(kind):
+        return pyarrow.string()
+    if pyarrow.types.is_list(kind):
+        return pyarrow.list_(_concrete_type(kind.value_type))
+    if pyarrow.types.is_struct(kind):
+        return pyarrow.struct([(each.name, _concrete_type(each.type)) for each in kind])
     return kind
 
 
 WRITERS: dict[str, Callable[[IO[bytes]], _Writer]] = {
     "jsonl": _JsonWriter,
     **{kind: partial(_DelimitedWriter, delimiter=delimiter) for kind, delimiter in DELIMITERS.items()},
+    "excel": _ExcelWriter,
     "parquet": _ParquetWriter,
     "txt": _TextWriter,
 }
 
 
-def write_advice(error: OSError) -> str:
-    """What the user can do about a file that cannot be written."""
-    return "Check the permissions" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else "Free some space"
-
-
 class RecordWriter:
     """Writes rows to a file, whole or not at all: it appears when the ``with`` block ends without an exception.
 
+    Until then no other process can write the same file: that one gets an error.
     JSONL accepts any rows; a table (CSV, TSV, Parquet) has the columns of its first rows; plain text has one column. In
-    CSV and TSV a list is written as ``a|b`` (as a JSON list if a name contains a separator), an object as JSON.
+    CSV and TSV a list is written as ``a|b`` (as JSON if a name contains ``|``, ``;`` or ``,``), an object as JSON.
     """
 
     def __init__(self, path: str | Path, *, overwrite: bool = False, format: str | None = None) -> None:
         self.path = str(path)
-        self._kind, self._compressed = format_of(self.path, format)
+        self._kind, self._compressed = format_of(self.path, format, OUT_FORMATS)
+        if self._kind == "parquet":
+            import_pyarrow()  # now, not after the work
         self._target: Path | None = None
         if self.path != STANDARD_STREAM:
             self._target = Path(os.path.realpath(path))  # a symbolic link stays, and points to the new file
@@ -226,29 +290,43 @@ class RecordWriter:
                 raise AwattError(f"{path}: there is no folder '{self._target.parent}'. Create it first.")
             if self._target.exists() and not self._target.is_file():
                 raise AwattError(f"{path}: this is not a regular file. Name a file, or '-' for stdout.")
+            with self._write_errors():
+                self._lock = FileLock(self._target)
             if self._target.exists() and not overwrite:
+                self._lock.release()
                 raise AwattError(f"{path}: the file already exists. Use --overwrite to replace it, or another name.")
+            self._temporary = self._target.with_name(f".{self._target.name}.tmp")
 
     def __enter__(self) -> Self:
+        try:
+            self._open()
+        except BaseException:
+            self._clean_up()
+            raise
+        return self
+
+    def _open(self) -> None:
         with self._write_errors(), ExitStack() as stack:
             if self._target is None:
                 stream: IO[bytes] = sys.stdout.buffer
                 stack.callback(stream.flush)
             else:
-                self._temporary = self._target.with_name(f".awatt-{secrets.token_hex(8)}.tmp")
-                stream = stack.enter_context(open(self._temporary, "xb"))
+                stream = stack.enter_context(open(self._temporary, "wb"))
             if self._compressed:  # without name and time, so that the same rows give the same bytes
                 zipped = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0)
                 stream = cast("IO[bytes]", stack.enter_context(zipped))
             self._writer = WRITERS[self._kind](stream)
             self._streams = stack.pop_all()
-        return self
 
     def write(self, records: Sequence[Row]) -> None:
         """Add rows."""
-        if records:
+        self.write_tables(to_tables(records))
+
+    def write_tables(self, tables: Sequence[Table] | Sequence[JsonLines]) -> None:
+        """Add the rows of tables; lines of JSON only to JSONL."""
+        if tables:
             with self._write_errors():
-                self._writer.write(records)
+                self._writer.write(tables)
 
     def write_header(self, row: Row) -> None:
         """Write the column names of a table that has no rows; ``row`` is an example of one and is not written."""
@@ -268,8 +346,12 @@ class RecordWriter:
                 self._writer.abandon()
             with suppress(Exception):
                 self._streams.close()
-            if self._target is not None:
-                self._temporary.unlink(missing_ok=True)
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        if self._target is not None:
+            self._temporary.unlink(missing_ok=True)
+            self._lock.release()
 
     @contextmanager
     def _write_errors(self) -> Iterator[None]:
@@ -280,7 +362,7 @@ class RecordWriter:
         except BrokenPipeError:  # whoever reads stdout has stopped: left to the command line
             raise
         except OSError as error:
-            advice = f"{write_advice(error)}, or choose another place."
+            advice = f"{file_advice(error)}, or choose another place."
             raise AwattError(f"{name}: cannot be written ({reason(error)}). {advice}") from error
         except InvalidValueError as error:
             raise AwattError(f"{name}: {error}") from None

@@ -45,6 +45,7 @@ class RunModel:
     """A run of ``awatt train`` with the interface of a detector's model (``detector.models.Model``)."""
 
     kind: ClassVar[str] = RUN
+    learns_from_reviews: ClassVar[bool] = False
 
     def __init__(self, system: System, path: Path) -> None:
         self.system, self.path = system.eval(), path
@@ -65,6 +66,11 @@ class RunModel:
         """Whether scores are probabilities (the acceptance threshold) or the paper's ranking (any other)."""
         return self.system.threshold.probabilistic
 
+    @property
+    def decides_per_sentence(self) -> bool:
+        """Whether its threshold is another one for each sentence (policy), rather than a number."""
+        return self.system.threshold.constant(self.trained_with[0].n_way) is None
+
     def files(self) -> dict[str, bytes]:
         """The files of its folder: name -> content."""
         return self.system.files()
@@ -75,13 +81,28 @@ class RunModel:
 
     # -- the detector's interface
 
+    @property
+    def max_length(self) -> int:
+        """The number of tokens of a text that it reads."""
+        return self.system.encoder.max_length
+
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """Token ids of the texts, by the encoder's tokeniser."""
         return self.system.encoder.tokenize(texts)
 
+    def knows_name(self, name: str) -> bool:
+        """The paper's methods do not look at names."""
+        return False
+
     @torch.no_grad()
-    def fit(self, examples: Sentences, labels: npt.NDArray[np.bool_], names: Sequence[str] | None = None) -> Support:
-        """Learn from examples and labels (n_examples, n_aspects); the paper's methods ignore the names."""
+    def fit(
+        self,
+        examples: Sentences,
+        labels: npt.NDArray[np.bool_],
+        names: Sequence[str] | None = None,
+        reviews: Sentences | None = None,
+    ) -> Support:
+        """Learn from examples and labels (n_examples, n_aspects); the paper's methods use neither names nor reviews."""
         threshold = self._threshold(labels.shape[1], warn=True)
         tokens, lengths = self.system.encode(examples), examples.lengths
         members = [np.flatnonzero(column) for column in labels.T]
@@ -143,9 +164,19 @@ class RunModel:
     def _static(self, n_aspects: int) -> Threshold:
         return Static(StaticConfig(), n_aspects, self.system.encoder.dim)
 
-    def auto_threshold(self, n_aspects: int, mode: str = "auto") -> float | None:
-        """The lowest score at which an aspect is found; None if the threshold decides per sentence."""
-        return (self._static(n_aspects) if mode == "paper" else self._threshold(n_aspects)).constant(n_aspects)
+    def thresholds(self, fitted: Support, mode: str = "auto", aim: str = "balanced") -> npt.NDArray[np.float64]:
+        """The score from which each aspect counts as found; NaN if decided for each sentence anew. (n_aspects,)"""
+        if aim != "balanced":
+            advice = "Give a number, or use the bundled model."
+            raise AwattError(f"the threshold is '{aim}', but {self.path} is a run, which has one aim only. {advice}")
+        n_aspects = len(fitted.summaries)
+        number = (self._static(n_aspects) if mode == "paper" else self._threshold(n_aspects)).constant(n_aspects)
+        return np.full(n_aspects, np.nan if number is None else number)
+
+    def default_threshold(self, n_aspects: int) -> float:
+        """The run's number; the paper's static one if it decides for each sentence anew."""
+        number = self._threshold(n_aspects).constant(n_aspects)
+        return default_threshold(n_aspects) if number is None else number
 
     @torch.no_grad()
     def word_weights(self, fitted: Support, sentences: Sentences) -> npt.NDArray[np.floating] | None:

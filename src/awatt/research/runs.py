@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,10 +14,11 @@ from safetensors import safe_open
 from torch import Tensor
 
 from awatt import __version__
+from awatt.config import check_above, check_at_least
 from awatt.data.fewasp import read_json
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError, DataError
-from awatt.files import write_text, write_whole
+from awatt.files import make_folder, write_text, write_whole
 from awatt.research.system import SystemConfig
 
 LOSSES = ("squared-error", "own")
@@ -41,12 +41,9 @@ class TrainingConfig:
     loss: str = "squared-error"
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "joint_learning_rate", "table_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise AwattError(f"training.{name} is {getattr(self, name)}, needs a number above 0.")
-        for name in ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step"):
-            if getattr(self, name) < 1:
-                raise AwattError(f"training.{name} is {getattr(self, name)}, needs at least 1.")
+        check_above(self, "training", 0, "learning_rate", "joint_learning_rate", "table_rate")
+        counts = ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step")
+        check_at_least(self, "training", **dict.fromkeys(counts, 1))
         if self.loss not in LOSSES:
             raise AwattError(f"training.loss is '{self.loss}', needs one of: {', '.join(LOSSES)}.")
 
@@ -106,7 +103,7 @@ class RunFolder:
             raise AwattError(
                 f"{self.path} already holds a model that is not a run of awatt train. Choose another --out."
             )
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         write_text(self.description, json.dumps(described, indent=1) + "\n")
 
     def read_description(self) -> dict[str, Any]:

@@ -81,6 +81,8 @@ def replace_threshold(system: System, wanted: str, data: Path, shape: EpisodeSha
     name, settings = wanted, {}
     with suppress(ValueError):
         name, settings = "static", {"value": float(wanted)}
+        if not 0 <= settings["value"] <= 1:
+            raise AwattError(f"the threshold is {wanted}, needs a number from 0 to 1, or the name of a threshold.")
     kind = choose(THRESHOLDS, name, "threshold")
     if not kind.stage:
         system.threshold = kind(build(kind.config_type, settings, "threshold"), shape.n_way, system.encoder.dim)

@@ -12,7 +12,6 @@ import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from awatt.arrays import Integers, Sentences
@@ -22,7 +21,7 @@ from awatt.data.episode import Episode
 from awatt.data.fewasp import read_json
 from awatt.encoders import ENCODERS, Encoded, Encoder
 from awatt.errors import AwattError, DataError
-from awatt.folders import CARD, CONFIG, RUN, TOKENIZER, WEIGHTS, Folder, open_folder, write_folder
+from awatt.folders import CARD, CONFIG, RUN, TOKENIZER, WEIGHTS, Folder, open_folder, read_tokenizer, write_folder
 from awatt.models import MODELS, DistanceModel, FewShotModel
 from awatt.thresholds.base import Scored, Threshold
 from awatt.thresholds.kinds import THRESHOLDS
@@ -164,10 +163,10 @@ class System(nn.Module):
             folder = dataclasses.replace(folder, config=_from_format_1(folder))
         for name in ("method", "encoder", "threshold"):
             folder.setting(name, str)
-        folder.setting("n_way", int)
+        folder.number("n_way", 1, 10_000)
         folder.setting("settings", dict)
         details = folder.setting("encoder_details", dict)
-        weights, tokenizer = folder.read(WEIGHTS), _read_tokenizer(folder)
+        weights, tokenizer = folder.read(WEIGHTS), read_tokenizer(folder)
         try:
             state = safetensors.torch.load(weights)
         except SafetensorError as error:
@@ -204,17 +203,15 @@ def _from_format_1(folder: Folder) -> dict[str, Any]:
     return config
 
 
-def _read_tokenizer(folder: Folder) -> Tokenizer:
-    content = folder.read(TOKENIZER)
-    try:
-        return Tokenizer.from_str(content.decode("utf-8"))
-    except Exception as error:  # tokenizers raises bare Exception
-        raise DataError(f"is not a tokenizer: {error}", folder.path / TOKENIZER) from None
-
-
 def _check_shapes(path: Path, wanted: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
     for name in sorted(wanted.keys() | found.keys()):
-        needs = tuple(wanted[name].shape) if name in wanted else "no such tensor"
-        has = tuple(found[name].shape) if name in found else "no such tensor"
+        needs = _describe(wanted[name]) if name in wanted else "no such tensor"
+        has = _describe(found[name]) if name in found else "no such tensor"
         if needs != has:
             raise DataError(f"has {has} for '{name}', but its config.json needs {needs}.", path)
+        if found[name].is_floating_point() and not found[name].isfinite().all():
+            raise DataError(f"has NaN or infinity in '{name}'. Copy or train it again.", path)
+
+
+def _describe(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from awatt.errors import AwattError, require
@@ -13,31 +14,23 @@ if TYPE_CHECKING:
 BATCH = 4096  # rows
 
 
-def transform(detector: AspectDetector, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
+def annotate(detector: AspectDetector, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
     """Add a column ``aspects`` (lists) and a column ``score_ASPECT`` for each aspect; lazy, as the dataset is."""
     data = require("ray.data", "ray")
     if not isinstance(dataset, data.Dataset):
         kind = type(dataset).__name__
-        raise AwattError(f"transform takes a ray.data.Dataset, found {kind}. For a list of texts use predict_proba.")
+        advice = "For a data frame use detector.annotate, for a list of texts detect_many."
+        raise AwattError(f"annotate takes a ray.data.Dataset, found {kind}. {advice}")
     arguments = (ship(detector), text_column, prefix)
-    return dataset.map_batches(_detect, batch_format="pyarrow", batch_size=BATCH, fn_args=arguments)
+    return dataset.map_batches(_annotate, batch_format="pyarrow", batch_size=BATCH, fn_args=arguments)
 
 
-def _detect(table: Any, shipped: Shipped, text_column: str, prefix: str) -> Any:
-    import pyarrow
+def _annotate(table: Any, shipped: Shipped, text_column: str, prefix: str) -> Any:
+    return shipped.load().annotate(table, text_column, prefix=prefix)
 
-    if text_column not in table.column_names:
-        known = ", ".join(map(repr, table.column_names)) or "none"
-        raise AwattError(f"there is no column '{text_column}'; the columns are: {known}. Name it: text_column=...")
-    detector = shipped.load()
-    texts = [text or "" for text in table.column(text_column).to_pylist()]  # null has no aspects
-    found = detector.detect_many(texts, words=False)
-    columns = {f"{prefix}aspects": pyarrow.array([each.aspects for each in found], pyarrow.list_(pyarrow.string()))}
-    for aspect in detector.aspects:
-        scores = [each.scores[aspect] for each in found]
-        columns[f"{prefix}score_{aspect}"] = pyarrow.array(scores, pyarrow.float64())
-    for name, values in columns.items():
-        if name in table.column_names:
-            raise AwattError(f"the dataset already has a column '{name}'. Rename the new ones: prefix='found_'.")
-        table = table.append_column(name, values)
-    return table
+
+def transform(detector: AspectDetector, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
+    """Deprecated: the former name of `annotate`."""
+    message = "awatt.scale.dataset.transform is now annotate; the old name will be removed in 0.3."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return annotate(detector, dataset, text_column, prefix)

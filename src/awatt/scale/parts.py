@@ -9,18 +9,17 @@ once from the beginning to find where rows begin, and each part is read with the
 
 from __future__ import annotations
 
-import csv
 import io
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import IO, cast
 
 from awatt.records.format_readers import OpenPart
-from awatt.records.formats import DELIMITERS, MAX_LINE, allow_long_cells, format_of
+from awatt.records.formats import DELIMITERS, allow_long_cells, format_of, import_pyarrow
+from awatt.records.lines import LineReader, RowSplitter
 from awatt.scale.storage import open_file
 
 
@@ -28,76 +27,62 @@ from awatt.scale.storage import open_file
 class Part:
     """Bytes, or row groups of Parquet, from ``first`` to before ``last``; the whole file if ``last`` is None.
 
-    The first ``header`` bytes of the file are read before them.
+    The first ``header`` bytes of the file are read before them. ``size`` is that of the part, in bytes.
     """
 
     path: str
     first: int = 0
     last: int | None = None
     header: int = 0
+    size: int = field(default=0, compare=False)
 
 
 def split_file(path: str, size: int, part_bytes: int, format: str | None = None) -> list[Part]:
     """Parts of about ``part_bytes`` bytes each. Gzipped files are not split."""
     kind, compressed = format_of(path, format)
     if size <= part_bytes or compressed:
-        return [Part(path)]
+        return [Part(path, size=size)]
     if kind == "parquet":
         return list(_split_parquet(path, part_bytes))
     if kind in DELIMITERS:
         return list(_split_delimited(path, size, part_bytes, DELIMITERS[kind]))
     bounds = [*range(0, size, part_bytes), size]
-    return [Part(path, first, last) for first, last in pairwise(bounds)]
+    return [Part(path, first, last, size=last - first) for first, last in pairwise(bounds)]
 
 
 def _split_parquet(path: str, part_bytes: int) -> Iterator[Part]:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
+    pyarrow = import_pyarrow()
     with open_file(path) as stream:
         try:
-            metadata = ParquetFile(stream).metadata
-        except (OSError, ArrowException):  # the reader reports what is wrong
+            metadata = pyarrow.parquet.ParquetFile(stream).metadata
+        except (OSError, pyarrow.ArrowException):  # the reader reports what is wrong
             yield Part(path)
             return
         first, size = 0, 0
         for number in range(metadata.num_row_groups):
             size += metadata.row_group(number).total_byte_size
             if size >= part_bytes or number == metadata.num_row_groups - 1:
-                yield Part(path, first, number + 1)
+                yield Part(path, first, number + 1, size=size)
                 first, size = number + 1, 0
 
 
 def _split_delimited(path: str, size: int, part_bytes: int, delimiter: str) -> Iterator[Part]:
     """Split where `awatt.records.reader` begins a row, also after rows that it cannot parse."""
-    header = first = place = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal place
-        for line in iter(partial(text.readline, MAX_LINE), ""):
-            place += len(line) if line.isascii() else len(line.encode(errors="surrogateescape"))
-            yield line
-
+    header = first = 0
     with open_file(path) as stream, allow_long_cells():
         place = len(BOM_UTF8) if stream.read(len(BOM_UTF8)) == BOM_UTF8 else 0
         stream.seek(place)
         # Decoded, because the csv module limits the length of a cell in characters, not bytes.
         text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
-        reader = csv.reader(lines(), delimiter=delimiter, strict=True)
-        while True:
-            try:
-                cells = next(reader)
-            except StopIteration:
-                break
-            except csv.Error:
-                cells = []
-            if not header:
-                header = place if cells else 0
-            elif place - first >= part_bytes and place < size:
-                yield Part(path, first, place, header if first else 0)
-                first = place
+        for row in RowSplitter(LineReader(text), delimiter):
+            start = place + row.lines[0].skipped
+            if header and start - first >= part_bytes:
+                yield Part(path, first, start, header if first else 0, start - first)
+                first = start
+            place += sum(line.skipped + len(line.text.encode(errors="surrogateescape")) for line in row.lines)
+            header = header or (place if row.cells else 0)
         text.detach()
-    yield Part(path, first, size, header if first else 0)
+    yield Part(path, first, size, header if first else 0, size - first)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from awatt.detector.report import Report
-from awatt.server.requests import AspectBody, AspectChange, DetectBody, MentionsBody, SuggestBody, TextsBody
+from awatt.server.requests import AspectBody, AspectChange, DetectBody, MentionsBody, NamesBody, SuggestBody, TextsBody
 from awatt.server.responses import (
     ERRORS,
     Aspects,
@@ -39,13 +39,13 @@ def make_routes(service: Service) -> APIRouter:
     @router.get("/report", tags=["advice"], responses=describe_json(Report))
     async def report() -> Response:
         """Estimate the quality by predicting each example from the others, and name the examples to check."""
-        return json_response(await service.run(workbench.report))
+        return json_response(await service.compute(workbench.report))
 
     @router.post("/suggest", tags=["advice"], responses=describe_json(Suggestions))
     async def suggest(body: SuggestBody) -> Response:
         """Suggest which sentences to label next."""
         texts = None if body.texts is None else service.check_texts(body.texts)
-        suggestions = await service.run(workbench.suggest, body.k, texts)
+        suggestions = await service.compute(workbench.suggest, body.k, texts)
         return json_response(Suggestions([SuggestedSentence(**vars(each), id=key) for key, each in suggestions]))
 
     @router.get("/aspects", tags=["aspects"], responses=describe_json(Aspects))
@@ -61,7 +61,12 @@ def make_routes(service: Service) -> APIRouter:
     @router.post("/aspects", tags=["aspects"], responses=describe_json(Project))
     async def add_aspect(body: AspectBody) -> Response:
         """Add an aspect with examples. It is detected from then on."""
-        return await service.change(store.add_aspect, body.name, service.check_texts(body.examples))
+        return await service.change(store.add_aspect, body.name, service.check_texts(body.examples, "examples"))
+
+    @router.post("/aspects/names", tags=["aspects"], responses=describe_json(Project))
+    async def add_names(body: NamesBody) -> Response:
+        """Add aspects that are detected by their names alone; names that exist already are left as they are."""
+        return await service.change(store.add_aspects, body.names)
 
     @router.patch("/aspects/{key}", tags=["aspects"], responses=describe_json(Project))
     async def change_aspect(key: Key, body: AspectChange) -> Response:

@@ -20,6 +20,7 @@ class Example:
     text: str
     aspects: tuple[int, ...]
     corrected: bool  # labelled in the table rather than typed in as an example
+    votes: dict[str, list[int]]  # what each person said: the aspects by the person's name, "" where none was given
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Content(Version):
     threshold: float | None  # of the project; None means the model's own
     n_sentences: int
     n_reviews: int
+    file: str | None  # the name of the file that was loaded
+    notes: dict[str, str]  # by the text of the sentence
     undo: str | None  # the action that undo would reverse
     redo: str | None
 

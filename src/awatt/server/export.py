@@ -7,22 +7,31 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
+from awatt.detector.findings import Sentences, summarise
+from awatt.detector.report_page import ReportPage, describe_detector, expectations
 from awatt.errors import AwattError
+from awatt.records.spreadsheet import BOM, escape_formula
 from awatt.records.writer import RecordWriter
+from awatt.server.measuring import measure_course, measure_sample
 from awatt.server.workbench import Workbench
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet treats a cell that starts with these as a formula
+TITLE = "What the reviews say"
 MEDIA_TYPES = {
     "results.csv": "text/csv; charset=utf-8",
     "results.jsonl": "application/x-ndjson",
     "results.parquet": "application/vnd.apache.parquet",
     "examples.jsonl": "application/x-ndjson",
     "detector.zip": "application/zip",
+    "report.html": "text/html; charset=utf-8",
 }
 
 
-def export(workbench: Workbench, kind: str) -> bytes:
-    """The content of the file with this name."""
+def export(workbench: Workbench, kind: str, bom: bool = False, title: str = "") -> bytes:
+    """The content of the file with this name; with ``bom``, a CSV begins with the mark that Excel needs for UTF-8."""
+    if kind == "report.html":
+        return make_report(workbench, title).html().encode("utf-8", "replace")
     with tempfile.TemporaryDirectory(prefix="awatt-") as folder:
         path = Path(folder) / kind
         if kind == "detector.zip":
@@ -34,7 +43,24 @@ def export(workbench: Workbench, kind: str) -> bytes:
                     writer.write([escape_formulas(row) for row in rows] if kind.endswith(".csv") else rows)
             except AwattError as error:
                 raise AwattError(str(error).replace(str(path), kind)) from None
-        return path.read_bytes()
+        return (BOM if bom and kind.endswith(".csv") else b"") + path.read_bytes()
+
+
+def make_report(workbench: Workbench, title: str) -> ReportPage:
+    """The report about the project's reviews, at its thresholds and with its labels."""
+    detector, (content, reviews, scores, found) = workbench.detector(), workbench.results()
+    version, columns = workbench.columns()
+    if version != reviews.version or detector.aspects != tuple(aspect.name for aspect in content.aspects):
+        return make_report(workbench, title)  # the project changed meanwhile
+    if not content.n_reviews:
+        raise AwattError("there are no reviews to report on. Load some.")
+    review_of = [number - 1 for number in reviews.reviews]
+    sentences = Sentences(reviews.texts, review_of, found, scores.astype(np.float64))
+    findings = summarise(detector, sentences, columns, content.n_reviews)
+    quality = measure_sample(workbench).quality
+    course = measure_course(workbench).points if quality else ()
+    expected = () if quality else expectations(detector)
+    return ReportPage(title.strip() or TITLE, findings, quality, course, expected, describe_detector(detector))
 
 
 def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
@@ -56,17 +82,13 @@ def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
 
 
 def escape_formulas(row: Mapping[str, object]) -> dict[str, object]:
-    """The row with a quote before every cell and column name that a spreadsheet would evaluate as a formula."""
-    return {str(_escape(name)): _escape(_cell(value)) for name, value in row.items()}
+    """The row with a quote before everything in cells and names that a spreadsheet would evaluate as a formula."""
+    return {str(escape_formula(name)): escape_formula(_cell(value)) for name, value in row.items()}
 
 
 def _cell(value: object) -> object:
     """A list of names is joined by bars; the writer turns other lists and objects into JSON."""
     return "|".join(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
-
-
-def _escape(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def _example_rows(workbench: Workbench) -> list[dict[str, object]]:

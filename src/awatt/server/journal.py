@@ -1,7 +1,8 @@
-"""Undo and redo in SQLite: with every change, triggers record the statement that reverses it.
+"""Undo and redo in SQLite: with every change, triggers record what the changed row was before.
 
-The technique is SQLite's own ("Automatic Undo/Redo Using SQLite"). Undoing runs those statements, and as the triggers
-record how to reverse *them*, redo comes for free. The journal is part of the file, so it survives the process.
+The technique is SQLite's own ("Automatic Undo/Redo Using SQLite"), but the journal holds values, not statements: a
+file made by someone else can only restore rows of the tables listed here. While a row is restored, the triggers record
+what it was before that, so redo comes for free. The journal is part of the file, so it survives the process.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import sqlite3
 
 #: changes to these tables can be undone; reviews are too many to journal, so several sets of them are kept, and
-#: ``loaded`` says which set is shown
+#: ``loaded`` says which set is shown. The first column is the key, which never changes.
 TABLES = {
     "loaded": ("id", "load"),
     "aspects": ("id", "name", "threshold"),
     "examples": ("id", "text", "corrected"),
     "mentions": ("id", "example", "aspect"),
     "settings": ("name", "value"),
+    "votes": ("id", "example", "person", "aspects"),
+    "notes": ("id", "text", "note"),
+    "dismissed": ("id", "name"),
 }
+VALUES = ("first", "second", "third")  # columns of the journal, for the values after the key
 MAX_ACTIONS = 200  # that can be undone
 
 CURRENT_ACTION = "(SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'action')"
@@ -24,19 +29,17 @@ CURRENT_ACTION = "(SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'action'
 
 def create_triggers(connection: sqlite3.Connection) -> None:
     """One trigger per table and kind of change."""
-    for table, columns in TABLES.items():
-        key, names = columns[0], ", ".join(columns)
-        old = " || ',' || ".join(f"quote(old.{column})" for column in columns)
-        changes = " || ', ".join(f"{column} = ' || quote(old.{column})" for column in columns)
-        inverses = {
-            "INSERT": f"'DELETE FROM {table} WHERE {key} = ' || quote(new.{key})",
-            "UPDATE": f"'UPDATE {table} SET {changes} || ' WHERE {key} = ' || quote(new.{key})",
-            "DELETE": f"'INSERT INTO {table} ({names}) VALUES (' || {old} || ')'",
-        }
-        for change, inverse in inverses.items():
+    for table, (key, *columns) in TABLES.items():
+        old = ", ".join(([f"old.{column}" for column in columns] + ["NULL"] * len(VALUES))[: len(VALUES)])
+        for change, row in {
+            "INSERT": f"new.{key}, 0, NULL, NULL, NULL",
+            "UPDATE": f"old.{key}, 1, {old}",
+            "DELETE": f"old.{key}, 1, {old}",
+        }.items():
             connection.execute(
-                f"CREATE TRIGGER IF NOT EXISTS {table}_{change.lower()} AFTER {change} ON {table} "
-                f"BEGIN INSERT INTO journal (action, statement) VALUES ({CURRENT_ACTION}, {inverse}); END"
+                f"CREATE TRIGGER {table}_{change.lower()} AFTER {change} ON {table} BEGIN "
+                f"INSERT INTO journal (action, changed, key, existed, {', '.join(VALUES)}) "
+                f"VALUES ({CURRENT_ACTION}, '{table}', {row}); END"
             )
 
 
@@ -67,14 +70,10 @@ def end_action(connection: sqlite3.Connection) -> None:
     connection.execute(f"DELETE FROM actions WHERE id NOT IN ({kept})", (MAX_ACTIONS,))
 
 
-def truncate_history(connection: sqlite3.Connection, table: str, values: dict[str, int]) -> None:
-    """Delete the action whose undoing would restore these values of a table, and all actions before it."""
-    changes = ", ".join(f"{column} = {value}" for column, value in values.items())
-    key = next(iter(values))
-    connection.execute(
-        "DELETE FROM actions WHERE id <= (SELECT max(action) FROM journal WHERE statement = ?)",
-        (f"UPDATE {table} SET {changes} WHERE {key} = {values[key]}",),
-    )
+def truncate_history(connection: sqlite3.Connection, load: int) -> None:
+    """Delete the action whose undoing would show this load again, and all actions before it."""
+    shows = "changed = 'loaded' AND existed AND first = ?"
+    connection.execute(f"DELETE FROM actions WHERE id <= (SELECT max(action) FROM journal WHERE {shows})", (load,))
 
 
 def last_title(connection: sqlite3.Connection, *, undone: bool) -> str | None:
@@ -89,13 +88,27 @@ def reverse_action(connection: sqlite3.Connection, *, undone: bool) -> str | Non
     if row is None:
         return None
     number, title = row
-    statements = connection.execute("SELECT statement FROM journal WHERE action = ? ORDER BY id DESC", (number,))
-    inverses = [statement for (statement,) in statements]
+    query = f"SELECT changed, key, existed, {', '.join(VALUES)} FROM journal WHERE action = ? ORDER BY id DESC"
+    changes = connection.execute(query, (number,)).fetchall()
     connection.execute("DELETE FROM actions WHERE id = ?", (number,))
     begin_action(connection, title, undone=not undone)
-    for statement in inverses:
-        connection.execute(statement)
+    for table, key, existed, *values in changes:
+        _restore(connection, table, key, values if existed else None)
     return str(title)
+
+
+def _restore(connection: sqlite3.Connection, table: str, key: object, values: list[object] | None) -> None:
+    """Give a row these values after its key, or with None delete it."""
+    name, *columns = TABLES[table]
+    if values is None:
+        connection.execute(f"DELETE FROM {table} WHERE {name} = ?", (key,))
+        return
+    marks, changes = ", ".join("?" * (len(columns) + 1)), ", ".join(f"{each} = excluded.{each}" for each in columns)
+    connection.execute(
+        f"INSERT INTO {table} ({name}, {', '.join(columns)}) VALUES ({marks}) "
+        f"ON CONFLICT ({name}) DO UPDATE SET {changes}",
+        (key, *values[: len(columns)]),
+    )
 
 
 def _last_action(connection: sqlite3.Connection, undone: bool) -> tuple[int, str] | None:

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from awatt.errors import AwattError
+from awatt.records.bounds import Bounds
+from awatt.server.errors import ServiceError
 
-
-class NotFoundError(AwattError):
-    """The project has nothing with this id."""
-
-
-class ConflictError(AwattError):
-    """The change conflicts with the current state of the project."""
-
-
-class BusyError(AwattError):
-    """Too much work is waiting already."""
+FILE = Bounds(rows=1_000_000, bytes=256 * 2**20, seconds=60)
 
 
 @dataclass(frozen=True)
@@ -28,24 +19,32 @@ class Limits:
     json_body: int = 8 * 2**20  # bytes of a JSON request: parsed as a whole
     texts: int = 2_000  # per request: about a second's work
     characters: int = 20_000  # per text: a very long review
-    name: int = 100  # characters of an aspect's name
+    name: int = 100  # characters of the name of an aspect or a person
+    file_name: int = 200  # characters that are kept of it
+    note: int = 2_000  # characters: a remark, not a text
+    notes: int = 5_000  # per project: sent with every change
     aspects: int = 200  # per project: more do not fit on a page
     examples: int = 5_000  # per project: learning takes milliseconds for hundreds
     sentences: int = 100_000  # per project: all of them are scored again after each label
+    columns: int = 1_000  # of a file
+    file: Bounds = FILE  # what is read of an upload, after decompression
     waiting: int = 8_000  # texts in the queue: a few seconds' work; beyond that the response is 503
+    waiting_characters: int = 2_000_000  # in the queue: the same, for long texts
     jobs: int = 16  # other computations at a time, running or waiting
+    actions: int = 128  # small reads and changes at a time, running or waiting: milliseconds each
+    requests: int = 256  # at a time, whatever they do
 
 
-def check_length(text: str, limit: int, what: str) -> str:
+def check_length(text: str, limit: int, what: str, field: str | None = None) -> str:
     """The text, if it is not too long."""
     if len(text) > limit:
-        raise AwattError(
-            f"{what} has {len(text):,} characters, but at most {limit:,} are allowed. Shorten or split it."
+        raise ServiceError(
+            f"{what} has {len(text):,} characters, but at most {limit:,} are allowed. Shorten or split it.", field
         )
     return text
 
 
-def check_count(count: int, limit: int, what: str) -> None:
+def check_count(count: int, limit: int, what: str, field: str | None = None) -> None:
     """Raise if there are too many."""
     if count > limit:
-        raise AwattError(f"{count:,} {what}, but at most {limit:,} are allowed. Use fewer.")
+        raise ServiceError(f"{count:,} {what}, but at most {limit:,} are allowed. Use fewer.", field)

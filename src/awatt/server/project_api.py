@@ -6,8 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
+from awatt.detector.language import seems_english
+from awatt.server.comparing import ByColumn, ColumnValues, column_values, compare_by_column
+from awatt.server.errors import NotFoundError
 from awatt.server.export import MEDIA_TYPES, export
-from awatt.server.limits import NotFoundError
+from awatt.server.measuring import Course, MeasuredSample, measure_course, measure_sample
 from awatt.server.reading import preview, read_reviews, read_sample
 from awatt.server.requests import IdsBody, LabelBody, SampleBody, SettingsBody
 from awatt.server.responses import (
@@ -25,7 +28,10 @@ from awatt.server.responses import (
 from awatt.server.service import Service
 
 Key = Annotated[int, Path(ge=1, le=2**53)]
-Format = Annotated[str, Query(description="jsonl, csv, tsv, parquet or txt, optionally with .gz", max_length=20)]
+Format = Annotated[
+    str, Query(description="jsonl, csv, tsv, parquet or txt, optionally with .gz; json or xlsx", max_length=20)
+]
+Column = Annotated[str | None, Query(max_length=1000)]
 BYTES = "application/octet-stream"
 UPLOAD = {"requestBody": {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}}
 MAX_ERRORS = 20  # rows that could not be read, whose errors are listed
@@ -55,12 +61,13 @@ def make_routes(service: Service) -> APIRouter:
     @router.post("/sample", responses=describe_json(Project))
     async def sample(body: SampleBody) -> Response:
         """Replace everything with a bundled sample. Can be undone."""
-        return await service.change(lambda: store.load_sample(*read_sample(body.domain)))
+        name = f"{body.domain} sample"
+        return await service.change(lambda: store.load_sample(*read_sample(body.domain), name))
 
     @router.post("/columns", openapi_extra=UPLOAD, responses=describe_json(Columns))
     async def columns(request: Request, format: Format) -> Response:
         """Get the columns and first rows of a file."""
-        return json_response(Columns(*await service.run(preview, await request.body(), format)))
+        return json_response(Columns(*await service.compute(preview, await request.body(), format, service.limits)))
 
     @router.post("/reviews", openapi_extra=UPLOAD, responses=describe_json(Loaded))
     async def load(
@@ -68,36 +75,69 @@ def make_routes(service: Service) -> APIRouter:
         format: Format,
         column: Annotated[str, Query(max_length=1000)] = "text",
         split: Annotated[bool, Query(description="Split each row into sentences.")] = True,
+        keep: Annotated[list[str] | None, Query(description="Other columns to keep; all by default.")] = None,
+        name: Annotated[str | None, Query(description="The name of the file, to be shown.", max_length=1000)] = None,
     ) -> Response:
         """Replace the reviews with those of a file; aspects and examples are kept. Can be undone."""
-        reviews, errors = await service.run(read_reviews, await request.body(), format, column, split, service.limits)
-        await service.run(store.load_reviews, reviews)
-        return json_response(Loaded(len(reviews), len(errors), errors[:MAX_ERRORS]))
+        options = (column, split, service.limits, keep, workbench.progress)
+        reviews, errors = await service.compute(read_reviews, await request.body(), format, *options)
+        await service.compute(store.load_reviews, reviews, name)
+        english = await service.compute(seems_english, [text for _, texts in reviews for text in texts])
+        return json_response(Loaded(len(reviews), len(errors), errors[:MAX_ERRORS], english))
 
     @router.get("/sentences", responses=describe_json(Sentences))
     async def sentences() -> Response:
         """Get the id, review number and text of every sentence."""
-        found = await service.run(workbench.reviews)
+        found = await service.compute(workbench.reviews)
         return json_response(Sentences(found.version, found.ids, found.reviews, found.texts))
 
     @router.get("/scores", responses=describe_file(BYTES))
     async def scores() -> Response:
-        """Get the scores of every sentence and aspect, row by row, as 32-bit floats (little-endian)."""
-        version, aspects, found = await service.run(workbench.scores)
+        """Get the scores of every sentence and aspect, row by row, as 32-bit floats (little-endian).
+
+        The header x-awatt-aspects names the columns, x-awatt-thresholds the detector's own threshold of each.
+        """
+        version, thresholds, found = await service.compute(workbench.scores_and_thresholds)
         headers = {"x-awatt-learned": str(version.learned), "x-awatt-reviews": str(version.reviews)}
-        headers["x-awatt-aspects"] = ",".join(str(aspect.id) for aspect in aspects)
+        headers["x-awatt-aspects"] = ",".join(map(str, thresholds))
+        headers["x-awatt-thresholds"] = ",".join(map(repr, thresholds.values()))
         return Response(found.astype("<f4").tobytes(), media_type=BYTES, headers=headers)
+
+    @router.get("/quality", responses=describe_json(MeasuredSample))
+    async def quality() -> Response:
+        """Measure the quality on a random sample of the sentences, as far as it is labelled."""
+        return json_response(await service.compute(measure_sample, workbench))
+
+    @router.get("/quality/course", responses=describe_json(Course))
+    async def course() -> Response:
+        """Measure on the same sample how the quality changed as examples were added."""
+        return json_response(await service.compute(measure_course, workbench))
+
+    @router.get("/by", responses=describe_json(ByColumn))
+    async def by_column(
+        column: Column = None,
+        where: Annotated[
+            list[str], Query(description="Only reviews with this value: column=group.", max_length=100)
+        ] = [],  # noqa: B006 (FastAPI copies it)
+    ) -> Response:
+        """Compare the shares of the aspects by a column of the reviews; by default the first that has groups."""
+        return json_response(await service.compute(compare_by_column, workbench, column, where))
+
+    @router.get("/values", responses=describe_json(ColumnValues))
+    async def values(column: Column = None) -> Response:
+        """Get the columns of the reviews, and of one column its groups and the group of each review."""
+        return json_response(await service.compute(column_values, workbench, column))
 
     @router.get("/map", responses=describe_file(BYTES))
     async def sentence_map() -> Response:
         """Get a position for every sentence: pairs of 32-bit floats (little-endian), from -1 to 1."""
-        reviews, found = await service.run(workbench.sentence_map)
+        reviews, found = await service.compute(workbench.sentence_map)
         return Response(found.astype("<f4").tobytes(), media_type=BYTES, headers={"x-awatt-reviews": str(reviews)})
 
     @router.post("/words", responses=describe_json(Words))
     async def words(body: IdsBody) -> Response:
         """Get the words that decide in these sentences, per aspect: [start, end, weight], counted in UTF-16 units."""
-        found = await service.run(workbench.words, body.ids)
+        found = await service.compute(workbench.words, body.ids)
         words = {
             key: {
                 name: [[_utf16(each.text, w.start), _utf16(each.text, w.end), w.weight] for w in words]
@@ -111,7 +151,7 @@ def make_routes(service: Service) -> APIRouter:
     async def label_sentence(key: Key, body: LabelBody) -> Response:
         """Label a sentence, which makes it an example, or remove its label (null)."""
         seen = body.seen if "seen" in body.model_fields_set else ...
-        return await service.change(workbench.label_sentence, key, body.aspects, seen)
+        return await service.change(workbench.label_sentence, key, body.aspects, seen, body.person)
 
     @router.delete("/sentences/{key}", responses=describe_json(Project))
     async def remove_label(key: Key) -> Response:
@@ -134,11 +174,15 @@ def make_routes(service: Service) -> APIRouter:
         return await service.change(store.redo)
 
     @router.get("/export/{kind}", responses=describe_file(*MEDIA_TYPES.values()))
-    async def download(kind: Annotated[str, Path(examples=["results.csv"])]) -> Response:
-        """Download the results, the examples or the detector as a file."""
+    async def download(
+        kind: Annotated[str, Path(examples=["results.csv"])],
+        bom: Annotated[bool, Query(description="Begin a CSV with a byte order mark, for Excel.")] = False,
+        title: Annotated[str, Query(description="Title of the report.", max_length=200)] = "",
+    ) -> Response:
+        """Download the results, the examples, the detector or a report as a file."""
         if kind not in MEDIA_TYPES:
             raise NotFoundError(f"there is no export '{kind[:40]}'. Choose one of: {', '.join(MEDIA_TYPES)}.")
-        content = await service.run(export, workbench, kind)
+        content = await service.compute(export, workbench, kind, bom, title)
         headers = {"content-disposition": f'attachment; filename="awatt-{kind}"'}
         return Response(content, media_type=MEDIA_TYPES[kind], headers=headers)
 

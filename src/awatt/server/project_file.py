@@ -1,35 +1,27 @@
-"""The SQLite file of a project: opening it, transactions, actions that can be undone.
+"""The SQLite file of a project: transactions, actions that can be undone, errors in words.
 
-Plain sqlite3, not SQLAlchemy: nine small tables, one kind of database, and undo by triggers; a mapper would add a
+Plain sqlite3, not SQLAlchemy: a few small tables, one kind of database, and undo by triggers; a mapper would add a
 dependency and hide the transactions, which are what matters here. Write-ahead logging lets several processes read while
 one writes; every action is one transaction, which is on disk before the response is sent.
 """
 
 from __future__ import annotations
 
-import secrets
+import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from awatt.errors import AwattError
+from awatt.server.backup import damaged, write_backup
 from awatt.server.content import Version
-from awatt.server.journal import begin_action, count_changes, create_triggers, end_action, reverse_action
-from awatt.server.limits import ConflictError
+from awatt.server.errors import ConflictError, DiskFullError, ProjectUnavailableError, ServiceError
+from awatt.server.journal import begin_action, count_changes, end_action, reverse_action
+from awatt.server.opening import DamagedError, open_project
 
-FORMAT = 2
-APPLICATION_ID = 0x61776174  # "awat": distinguishes a project from another program's file
-LOCK_TIMEOUT = 10.0  # seconds to wait for another process that writes
-FROM_FORMAT_1 = (  # which kept only one set of reviews
-    "ALTER TABLE reviews ADD COLUMN load INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE reviews ADD COLUMN number INTEGER NOT NULL DEFAULT 0",
-    "UPDATE reviews SET number = id",
-)
+MIN_FREE = 16 * 2**20  # bytes on the disk: below that the project is not ready for changes
 
 
 class ProjectFile:
@@ -39,63 +31,40 @@ class ProjectFile:
         self.path = path
         self._lock = threading.RLock()
         self._in_action = False
-        self._file_id: tuple[int, int] | None = None
+        self._backed_up = -1  # the revision of the last backup
+        self._disk_is_full = False  # what the last change said
         try:
-            self._connection = sqlite3.connect(
-                path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
-            )
-            self._prepare()
-            self._file_id = self._find_file_id()
-        except (sqlite3.Error, OSError) as error:
-            raise AwattError(f"{path}: cannot be opened as a project ({error}). Name another file.") from None
-
-    def _prepare(self) -> None:
-        run = self._connection.execute
-        with self.snapshot():  # another process may be creating the file at this moment
-            application_id = run("PRAGMA application_id").fetchone()[0]
-            tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables and application_id != APPLICATION_ID:
-            raise AwattError(f"{self.path}: this is another program's database. Name another file.")
-        self._enable_write_ahead_log()
-        for pragma in ("synchronous = FULL", "foreign_keys = ON"):
-            run(f"PRAGMA {pragma}")
-        with self._transaction():
-            found = run("PRAGMA user_version").fetchone()[0]
-            if found > FORMAT:
-                raise AwattError(
-                    f"{self.path}: was written by a newer awatt (format {found}). Run: pip install --upgrade awatt"
-                )
-            for statement in FROM_FORMAT_1 if found == 1 else ():
-                run(statement)
-            for statement in (files("awatt.server") / "schema.sql").read_text("utf-8").split(";"):
-                run(statement)
-            run(f"PRAGMA application_id = {APPLICATION_ID}")
-            run(f"PRAGMA user_version = {FORMAT}")
-            for name in ("revision", "learned", "reviews", "action"):
-                run("INSERT OR IGNORE INTO meta VALUES (?, '0')", (name,))
-            run("INSERT OR IGNORE INTO meta VALUES ('project', ?)", (secrets.token_hex(8),))
-            self.project_id = str(run("SELECT value FROM meta WHERE name = 'project'").fetchone()[0])
-            run("INSERT OR IGNORE INTO loaded VALUES (1, 0)")
-            create_triggers(self._connection)
-
-    def _enable_write_ahead_log(self) -> None:
-        """Retry, since while another process opens the file, SQLite fails here instead of waiting."""
-        end = time.monotonic() + LOCK_TIMEOUT
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
+            self._connection = open_project(path)
+        except DamagedError as error:
+            raise damaged(path, str(error)) from None
+        self._file_id = self._find_file_id()
+        with self.snapshot():
+            self.project_id = str(self._run("SELECT value FROM meta WHERE name = 'project'").fetchone()[0])
 
     def check_file(self) -> None:
         """Raise if the path is no longer the file that was opened: SQLite would keep writing to the lost one."""
-        if self._file_id is not None and self._find_file_id() != self._file_id:
-            raise AwattError(
-                f"{self.path}: the project's file was moved, removed or replaced. Start awatt serve again."
+        if self._find_file_id() != self._file_id:
+            raise ProjectUnavailableError(
+                "the project's file was moved, removed or replaced. Put it back, or start awatt serve again."
             )
+
+    def check_ready(self) -> None:
+        """Raise if the project cannot be read, or a change could not be saved."""
+        self.check_file()
+        self.version()
+        if self._disk_is_full or shutil.disk_usage(self.path.parent).free < MIN_FREE:
+            raise DiskFullError("the disk with the project is full. Free some space; nothing saved so far is lost.")
+
+    def back_up(self) -> None:
+        """Write a backup if the project has changed since the last one."""
+        revision = self.version().revision
+        if (
+            revision
+            and revision != self._backed_up
+            and self._find_file_id() == self._file_id
+            and write_backup(self.path, self.project_id)
+        ):
+            self._backed_up = revision
 
     def _find_file_id(self) -> tuple[int, int] | None:
         try:
@@ -117,14 +86,10 @@ class ProjectFile:
                 yield
                 return
             self.check_file()
-            self._run("BEGIN IMMEDIATE")
-            try:
+            with self._between("BEGIN IMMEDIATE"):
                 yield
                 self._run("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.rollback()
-                raise
+                self._disk_is_full = False
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -133,18 +98,40 @@ class ProjectFile:
             if self._connection.in_transaction:
                 yield
                 return
-            self._run("BEGIN")
+            with self._between("BEGIN"):
+                yield
+
+    @contextmanager
+    def _between(self, begin: str) -> Iterator[None]:
+        """From here to a rollback, of what was not committed; SQLite's errors become errors of the service."""
+        try:
+            self._run(begin)
             try:
                 yield
             finally:
-                self._connection.rollback()
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+        except sqlite3.Error as error:
+            raise self._in_words(error) from error
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        try:
-            return self._connection.execute(statement, values)
-        except sqlite3.OperationalError as error:
-            advice = "Another process may have locked it, or the disk is full. Try again."
-            raise AwattError(f"the project could not be written or read ({error}). {advice}") from error
+        """Within a transaction or a snapshot only."""
+        return self._connection.execute(statement, values)
+
+    def _in_words(self, error: sqlite3.Error) -> ServiceError:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return ProjectUnavailableError("another process has locked the project. Try again in a moment.")
+        if name == "SQLITE_FULL":
+            self._disk_is_full = True
+            return DiskFullError("the disk is full: the change was not saved. Free some space, then try again.")
+        if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_CONSTRAINT_CHECK", "SQLITE_MISMATCH"):
+            return ProjectUnavailableError(
+                "the project's file is damaged. Start awatt serve again: it names the backup."
+            )
+        return ProjectUnavailableError(
+            f"the project's file could not be read or written ({name or error}). Check its disk and permissions."
+        )
 
     @contextmanager
     def _action(self, title: str, *changed: str, joins: bool = False) -> Iterator[None]:
@@ -177,7 +164,7 @@ class ProjectFile:
 
     def version(self) -> Version:
         """The counters, including the changes of other processes."""
-        with self._lock:
+        with self.snapshot():
             found = dict(self._run("SELECT name, value FROM meta").fetchall())
         return Version(*(int(found[name]) for name in ("revision", "learned", "reviews")))
 

@@ -6,73 +6,106 @@ import csv
 import gzip
 import io
 import json
+import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib.resources import as_file, files
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO, cast
 
 from awatt.detector.words import split_sentences
 from awatt.errors import AwattError, DataError
-from awatt.records.formats import DELIMITERS, FORMATS
+from awatt.records.bounds import CountedStream, Meter
+from awatt.records.conversion import to_readable
+from awatt.records.formats import DELIMITERS, FORMATS, allow_long_cells, import_pyarrow
 from awatt.records.reader import Record, read_records
-from awatt.server.limits import Limits, check_length
+from awatt.server.errors import ServiceError, TooLargeError
+from awatt.server.limits import Limits, check_count, check_length
+from awatt.server.progress import Progress
 
 Review = tuple[dict[str, object], list[str]]
 NO_COLUMN = "\0"  # a column of aspects, if there is one, is treated like any other
 PREVIEW_ROWS = 5
+PREVIEW_SCAN = 1_000  # rows in which a preview looks for text
+PREVIEW_SECONDS = 10.0  # and for how long
 N_SHOT = 5  # examples per aspect of a sample
 
 
 @contextmanager
-def _temporary_file(content: bytes, format: str) -> Iterator[Path]:
+def temporary_file(content: bytes, format: str) -> Iterator[Path]:
     """The bytes as a temporary file, since the readers read files; error messages call it "the file"."""
     if format.removesuffix(".gz") not in FORMATS:
-        raise AwattError(
-            f"the format is {format[:40]!r}, but must be one of {', '.join(FORMATS)}, optionally with .gz."
-        )
+        known = f"json, xlsx, or one of {', '.join(FORMATS)}, optionally with .gz"
+        raise ServiceError(f"the format is {format[:40]!r}, but must be {known}.")
     with TemporaryDirectory(prefix="awatt-") as folder:
         path = Path(folder) / "upload"
         path.write_bytes(content)
         try:
             yield path
         except DataError as error:
-            raise AwattError(
-                str(error).replace(str(path), "the file").replace("--text-column", "the column list")
-            ) from None
+            message = str(error).removeprefix(DataError("", path, error.line, error.column).args[0])
+            advice = message.replace("--text-column", "the column list")
+            raise DataError(advice, "the file", error.line, error.column) from None
 
 
-def preview(content: bytes, format: str) -> tuple[list[str], list[dict[str, str]]]:
+class _EnoughError(Exception):
+    """The preview has looked at enough rows."""
+
+
+def preview(content: bytes, format: str, limits: Limits) -> tuple[list[str], list[dict[str, str]]]:
     """The columns of a file, and its first rows."""
-    with _temporary_file(content, format) as path:
-        columns = _columns(path, format)
+    content, format = to_readable(content, format, Meter(limits.file, too_large), PREVIEW_SCAN)
+    with temporary_file(content, format) as path:
+        columns = read_columns(path, format, limits)
         if not columns:
-            raise AwattError("the file has no rows. Choose another file.")
+            raise ServiceError("the file has no rows. Choose another file.")
+        check_count(len(columns), limits.columns, "columns in the file")
+        end = time.monotonic() + PREVIEW_SECONDS
         for column in columns:  # until one is found that contains text
-            options = {"text_column": column, "aspects_column": NO_COLUMN, "format": format}
-            records = list(islice(chain.from_iterable(read_records(path, **options, on_error=_skip)), PREVIEW_ROWS))  # type: ignore[arg-type]
+            records = _first_records(path, format, column, limits)
             if records:
                 rows: list[dict[str, object]] = [{column: record.text, **record.fields} for record in records]
                 return columns, [{name: str(row.get(name, ""))[:200] for name in columns} for row in rows]
+            if time.monotonic() > end:
+                break
         return columns, []
 
 
-def _skip(error: DataError) -> None:
-    """Ignore the error: a preview shows the rows that can be read."""
+def _first_records(path: Path, format: str, column: str, limits: Limits) -> list[Record]:
+    """The first rows with text in this column, among those at the beginning of the file."""
+    meter = Meter(replace(limits.file, rows=PREVIEW_SCAN, seconds=PREVIEW_SECONDS), _EnoughError)
+
+    def skip(error: DataError) -> None:
+        meter.add(rows=1)
+
+    batches = read_records(
+        path, text_column=column, aspects_column=NO_COLUMN, format=format, batch_size=1, on_error=skip, meter=meter
+    )
+    records: list[Record] = []
+    with suppress(_EnoughError):
+        records.extend(islice(chain.from_iterable(batches), PREVIEW_ROWS))
+    return records
 
 
-def _columns(path: Path, format: str) -> list[str]:
+def too_large(message: str) -> TooLargeError:
+    return TooLargeError(f"the file {message}")
+
+
+def read_columns(path: Path, format: str, limits: Limits) -> list[str]:
     """The names of the columns."""
     if format.startswith("txt"):
         return ["text"]
     kind = format.removesuffix(".gz")
     try:
         with gzip.open(path, "rb") if format.endswith(".gz") else path.open("rb") as stream:
-            content = stream.read() if kind == "parquet" else stream.read(2**20)
+            counted = CountedStream(cast("IO[bytes]", stream), Meter(limits.file, too_large))
+            content = counted.read() if kind == "parquet" else counted.read(2**20)
     except (OSError, EOFError, zlib.error):
-        raise AwattError("the gzip data is truncated or corrupt. Choose another file.") from None
+        raise ServiceError("the gzip data is truncated or corrupt. Choose another file.") from None
     if kind == "parquet":
         return _parquet_columns(content)
     head = content.decode("utf-8-sig", errors="replace")
@@ -83,49 +116,73 @@ def _columns(path: Path, format: str) -> list[str]:
         except (ValueError, IndexError, TypeError, RecursionError):
             first = None
         if not isinstance(first, dict):
-            raise AwattError('the first line of the file is not a JSON object such as {"text": "Good food."}.')
+            raise ServiceError('the first line of the file is not a JSON object such as {"text": "Good food."}.')
         return list(first)
-    return next(csv.reader(io.StringIO(head, newline=""), delimiter=DELIMITERS[kind]), [])
+    try:
+        with allow_long_cells():
+            return next(csv.reader(io.StringIO(head, newline=""), delimiter=DELIMITERS[kind]), [])
+    except csv.Error as error:
+        raise ServiceError(f"the first line of the file does not name its columns ({error}).") from None
 
 
 def _parquet_columns(content: bytes) -> list[str]:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
+    pyarrow = import_pyarrow()
     try:
-        return list(ParquetFile(io.BytesIO(content)).schema_arrow.names)
-    except (OSError, ArrowException):
-        raise AwattError("the file is corrupt or not Parquet. Choose another file, or correct its suffix.") from None
+        return list(pyarrow.parquet.ParquetFile(io.BytesIO(content)).schema_arrow.names)
+    except (OSError, pyarrow.ArrowException):
+        raise ServiceError("the file is corrupt or not Parquet. Choose another file, or correct its suffix.") from None
 
 
 def read_reviews(
-    content: bytes, format: str, column: str, split: bool, limits: Limits
+    content: bytes,
+    format: str,
+    column: str,
+    split: bool,
+    limits: Limits,
+    keep: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[list[Review], list[str]]:
-    """The reviews of a file, each as its other columns and its sentences; and the errors of unreadable rows."""
+    """The reviews of a file, each as its other columns and its sentences; and the errors of unreadable rows.
+
+    ``keep`` names the other columns to keep, all by default.
+    """
+    progress = progress or Progress()
+    kept = None if keep is None else set(keep)
     errors: list[str] = []
-    with _temporary_file(content, format) as path:
-        batches = read_records(
-            path,
-            text_column=column,
-            aspects_column=NO_COLUMN,
-            format=format,
-            on_error=lambda error: errors.append(str(error).replace(str(path), "the file")),
-        )
-        reviews: list[Review] = []
-        total = 0
-        for record in chain.from_iterable(batches):
-            try:
-                reviews.append((dict(record.fields), _sentences(record, split, limits)))
-            except AwattError as error:
-                errors.append(str(error))
-                continue
-            total += len(reviews[-1][1])
-            if total > limits.sentences:
-                raise AwattError(f"the file has more than {limits.sentences:,} sentences. Load part of it.")
+    meter = Meter(limits.file, too_large)
+
+    def skip(error: AwattError) -> None:
+        meter.add(rows=1)
+        errors.append(str(error).replace(str(path), "the file"))
+
+    reviews: list[Review] = []
+    total = 0
+    with progress.work("reading"):
+        content, format = to_readable(content, format, Meter(limits.file, too_large))
+        with temporary_file(content, format) as path:
+            batches = read_records(
+                path,
+                text_column=column,
+                aspects_column=NO_COLUMN,
+                format=format,
+                on_error=skip,
+                meter=meter,
+            )
+            for record in chain.from_iterable(batches):
+                progress.reach(len(reviews))
+                fields = {name: value for name, value in record.fields.items() if kept is None or name in kept}
+                try:
+                    reviews.append((fields, _sentences(record, split, limits)))
+                except AwattError as error:
+                    skip(error)
+                    continue
+                total += len(reviews[-1][1])
+                if total > limits.sentences:
+                    raise ServiceError(f"the file has more than {limits.sentences:,} sentences. Load part of it.")
     if not total and errors:
-        raise AwattError(f"no row of the file can be read. The first error: {errors[0]}")
+        raise ServiceError(f"no row of the file can be read. The first error: {errors[0]}")
     if not total:
-        raise AwattError(f"the column '{column}' of the file has no text. Choose another column.")
+        raise ServiceError(f"the column '{column}' of the file has no text. Choose another column.")
     return reviews, errors
 
 
@@ -141,7 +198,7 @@ def read_sample(domain: str) -> tuple[list[Review], dict[str, list[str]]]:
     with as_file(files("awatt.data") / "sample.jsonl") as path:
         records = [each for each in chain.from_iterable(read_records(path)) if each.fields["domain"] == domain]
     if not records:
-        raise AwattError(f"there is no sample '{domain[:40]}'. Choose restaurant, hotel or laptop.")
+        raise ServiceError(f"there is no sample '{domain[:40]}'. Choose restaurant, hotel or laptop.")
     examples: dict[str, list[str]] = {}
     for record in records:
         if len(record.aspects) == 1 and len(examples.setdefault(record.aspects[0], [])) < N_SHOT:

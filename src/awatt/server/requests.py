@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
 
 def _check_unicode(text: str) -> str:
@@ -16,10 +25,27 @@ def _check_unicode(text: str) -> str:
     return text
 
 
+def _explain(needed: str) -> WrapValidator:
+    """Say what is needed in these words, instead of one error for every kind of value that is allowed."""
+
+    def validate(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return handler(value)
+        except ValidationError:
+            raise PydanticCustomError("needed", f"must be {needed}") from None
+
+    return WrapValidator(validate)
+
+
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Key = Annotated[int, Field(ge=1, le=2**53)]
-Threshold = Annotated[float, Field(ge=0, le=1)]
-Thresholds = Literal["auto"] | Threshold | dict[Text, Threshold]
+Threshold = Annotated[Annotated[float, Field(ge=0, le=1)], _explain("a number from 0 to 1")]
+Aim = Literal["auto", "balanced", "precise", "thorough"]
+One = Aim | Annotated[float, Field(ge=0, le=1)]
+Thresholds = Annotated[
+    One | dict[Text, One],
+    _explain("a number from 0 to 1, or balanced, precise or thorough: one for all aspects, or an object with one each"),
+]
 
 
 class Body(BaseModel):
@@ -34,7 +60,8 @@ class DetectBody(Body):
     texts: list[Text] = Field(min_length=1, examples=[["The cheesecake is tasty."]])
     threshold: Thresholds | None = Field(
         None,
-        description="Used instead of the project's thresholds: one for all aspects, or one per aspect.",
+        description="Used instead of the project's thresholds: balanced (auto means it), precise, thorough or a "
+        "number; one for all aspects, or one per aspect.",
         examples=[0.5],
     )
     words: bool = Field(True, description="Whether to include the words that decided.")
@@ -45,6 +72,12 @@ class AspectBody(Body):
 
     name: Text = Field(examples=["parking"])
     examples: list[Text] = Field([], examples=[["We never found a parking spot."]])
+
+
+class NamesBody(Body):
+    """Names of new aspects."""
+
+    names: list[Text] = Field(min_length=1, max_length=200, examples=[["battery", "screen", "price"]])
 
 
 class AspectChange(Body):
@@ -82,6 +115,41 @@ class LabelBody(Body):
         description="The label that the client last saw, null for none. If given and the label has changed since, "
         "the response is 409 and nothing changes.",
     )
+    person: Text = Field("", max_length=1000, description="Who says so; kept beside what others say.")
+
+
+class SentenceLabel(Body):
+    """The label of one of several sentences; null removes it."""
+
+    id: Key
+    aspects: list[Key] | None = Field(examples=[[1]])
+
+
+class LabelsBody(Body):
+    """Labels of several sentences."""
+
+    labels: list[SentenceLabel] = Field(min_length=1, max_length=2000)
+    person: Text = Field("", max_length=1000)
+
+
+class NoteBody(Body):
+    """A note on a sentence."""
+
+    note: Text = Field(examples=["Ask what they mean by 'the usual'."])
+
+
+class GroupsBody(Body):
+    """Suggested aspects, by the names under which they were suggested."""
+
+    groups: list[Text] = Field(min_length=1, max_length=200, examples=[["desk"]])
+
+
+class AcceptBody(Body):
+    """A suggested aspect: its name, examples, and the suggestions that it consists of."""
+
+    name: Text = Field(examples=["reception"])
+    examples: list[Text] = Field([], examples=[["The front desk was closed."]])
+    groups: list[Text] = Field([], max_length=200, examples=[["desk", "receptionist"]])
 
 
 class IdsBody(Body):
@@ -96,7 +164,20 @@ class SettingsBody(Body):
     threshold: Threshold | None = Field(examples=[0.5])
 
 
+class LinkBody(Body):
+    """Which link; ``view`` is what the page shows first, such as ``overview`` or ``sentences?aspect=food``."""
+
+    read_only: bool = False
+    view: Text = Field("", max_length=4000, examples=["overview"])
+
+
 class SampleBody(Body):
     """Which bundled sample."""
 
     domain: Literal["restaurant", "hotel", "laptop"] = "restaurant"
+
+
+class ProjectBody(Body):
+    """Which project to open."""
+
+    name: Text = Field(max_length=1000, examples=["hotels"])

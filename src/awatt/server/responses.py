@@ -27,9 +27,16 @@ class Documented:
 
 @dataclass(frozen=True)
 class Error(Documented):
-    """What was found, what is needed and what to do next: the line that the command would print."""
+    """What was found, what is needed and what to do next: the line that the command would print.
+
+    ``code`` never changes for the same kind of error; ``field`` names the part of the request or the column of the
+    file, and ``line`` the line of the file, where there is one.
+    """
 
     error: str
+    code: str
+    field: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,36 @@ class Aspects(Documented):
 
 @dataclass(frozen=True)
 class Project(Documented, Content):
-    """Everything but the sentences. ``undo`` and ``redo`` name the action that would be undone or redone."""
+    """Everything but the sentences. ``undo`` and ``redo`` name the action that would be undone or redone.
+
+    ``name`` is that of the project's file; ``model`` is fast, accurate or a folder. ``auto_threshold`` is the model's
+    before anything was learned; those learned come with the scores. ``by_name`` has the ids of aspects without an
+    example, which are guessed from their names; ``unlearned`` those of aspects without an example whose names the model
+    cannot read: they are never found.
+    """
 
     project: str
+    name: str
+    model: str
     auto_threshold: float
+    by_name: list[int]
+    unlearned: list[int]
+
+
+@dataclass(frozen=True)
+class ProjectList(Documented):
+    """The projects of this server; ``many`` says whether others can be opened and created."""
+
+    names: list[str]
+    many: bool
+
+
+@dataclass(frozen=True)
+class OpenedProject(Documented):
+    """A project: its name, and the id for the header x-awatt-project."""
+
+    name: str
+    project: str
 
 
 @dataclass(frozen=True)
@@ -92,11 +125,31 @@ class Columns(Documented):
 
 @dataclass(frozen=True)
 class Loaded(Documented):
-    """How many reviews were loaded, how many rows were skipped, and the errors of the first of these."""
+    """How many reviews were loaded, how many rows were skipped, and the errors of the first of these.
+
+    ``english`` is false if most sentences seem to be in another language, which the bundled models do not know.
+    """
 
     reviews: int
     left_out: int
     faults: list[str]
+    english: bool
+
+
+@dataclass(frozen=True)
+class Imported(Documented):
+    """How many labelled sentences were imported."""
+
+    examples: int
+
+
+@dataclass(frozen=True)
+class Review(Documented):
+    """A whole review: the ids and texts of its sentences, and its other columns."""
+
+    ids: list[int]
+    texts: list[str]
+    fields: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -121,22 +174,36 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, text in {
         400: "Malformed header or body",
         401: "Missing or wrong token",
-        403: "Request from another origin",
+        403: "Request from another origin, or a change by a read-only sign-in",
         404: "No such id",
         408: "The body did not arrive in time",
         409: "Conflict with the current state of the project",
         413: "Too large",
+        415: "Wrong content type",
         421: "Request for another host",
         422: "Invalid input",
+        429: "Too many wrong tokens",
         500: "Internal error",
-        503: "Busy: try again after Retry-After seconds",
+        503: "Busy, or the project's file cannot be used: try again after Retry-After seconds",
+        507: "The disk is full",
     }.items()
 }
 
 
-def json_response(value: object, status: int = 200) -> Response:
+def error_json(message: str, code: str, field: str | None = None, line: int | None = None) -> bytes:
+    """An error as the body of a response."""
+    message = message.encode("utf-8", "replace").decode()  # a quoted value may contain half a character
+    return _ANY.dump_json(Error(message, code, field, line))
+
+
+def to_json(value: object) -> bytes:
     """An instance of a class that the document describes, as JSON."""
-    return Response(_ANY.dump_json(value), status, media_type="application/json")
+    return _ANY.dump_json(value)
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """The same as a response."""
+    return Response(to_json(value), status, media_type="application/json")
 
 
 def describe_json(shape: type) -> dict[int | str, dict[str, Any]]:

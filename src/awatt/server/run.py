@@ -9,15 +9,15 @@ import socket
 import sys
 from pathlib import Path
 
-from awatt.detector.models import load_model
+from awatt.detector.models import FAST, load_model
 from awatt.errors import AwattError
+from awatt.server.access import Access, check_public_url, check_token
 from awatt.server.app import create_app
 from awatt.server.limits import Limits
-from awatt.server.security import Access, Guard
+from awatt.server.security import Guard
 from awatt.server.store import ProjectStore
 
 TOKEN_VARIABLE = "AWATT_TOKEN"
-MIN_TOKEN_LENGTH = 16  # characters of a token that the user chose
 STOP_SECONDS = 5  # for running requests to finish when the server is stopped
 
 
@@ -33,8 +33,10 @@ def default_project() -> Path:
 
 
 def find_project(given: Path | None) -> Path:
-    """The file to open. Only the default folder is created; the folder of a given file must exist."""
+    """The file to open. Only the default folder is created; a given folder, or that of a given file, must exist."""
     path = (given or default_project()).absolute()
+    if path.is_dir():
+        path /= default_project().name
     if given is None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,17 +58,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def choose_token(host: str) -> str:
+def choose_token(host: str, public_url: str | None = None) -> str:
     """The token of the environment, or on loopback a random one."""
     token = os.environ.get(TOKEN_VARIABLE, "")
-    if token and len(token) < MIN_TOKEN_LENGTH:
-        raise AwattError(
-            f"{TOKEN_VARIABLE} has {len(token)} characters, but needs at least {MIN_TOKEN_LENGTH}. Choose a longer one."
-        )
-    if not token and not is_loopback(host):
-        advice = f"Set {TOKEN_VARIABLE} to a long random text, or omit --host."
-        raise AwattError(f"the address {host} can be reached from other machines, so a token is needed. {advice}")
-    return token or secrets.token_urlsafe(32)
+    if token:
+        return check_token(token, TOKEN_VARIABLE)
+    if not is_loopback(host) or public_url:
+        reached = f"--public-url {public_url}" if public_url else f"the address {host}"
+        advice = f"Set {TOKEN_VARIABLE} to a long random text, or omit {'--public-url' if public_url else '--host'}."
+        raise AwattError(f"{reached} can be reached from other machines, so a token is needed. {advice}")
+    return secrets.token_urlsafe(32)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -84,38 +85,45 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def allowed_hosts(host: str, port: int, extra: list[str]) -> frozenset[str]:
-    """The Host headers that are accepted."""
+def allowed_hosts(host: str, port: int, extra: list[str], public_url: str | None = None) -> frozenset[str]:
+    """The Host headers that are accepted. A browser omits the usual port of a public URL."""
     names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
     if not is_loopback(host) and host not in ("0.0.0.0", "::"):
         names.add(f"[{host}]" if ":" in host else host)
-    return frozenset({f"{name}:{port}" for name in names} | {n if ":" in n else f"{n}:{port}" for n in extra})
+    hosts = {f"{name}:{port}" for name in names} | {n if ":" in n else f"{n}:{port}" for n in extra}
+    return frozenset(each.lower() for each in hosts | ({public_url.partition("://")[2]} if public_url else set()))
 
 
 def make_server(
-    host: str, port: int, project: Path | None, extra_hosts: list[str], model: Path | None = None
+    host: str,
+    port: int,
+    project: Path | None,
+    extra_hosts: list[str],
+    model: str | Path = FAST,
+    public_url: str | None = None,
 ) -> tuple[Guard, socket.socket, str, Path]:
     """The application, its socket, the link that opens the page, and the project's file."""
     load_model(model)  # says now what is wrong with it
-    token = choose_token(host)
-    if not is_loopback(host) and host in ("0.0.0.0", "::") and not extra_hosts:
+    public_url = None if public_url is None else check_public_url(public_url)
+    token = choose_token(host, public_url)
+    if not is_loopback(host) and host in ("0.0.0.0", "::") and not extra_hosts and not public_url:
         advice = "Add the name under which the server is reached: --allow-host reviews.example.org"
         raise AwattError(f"--host {host} means every address of this machine. {advice}")
     path = find_project(project)
     listener = listen(host, port)
     port = listener.getsockname()[1]
-    hosts = allowed_hosts(host, port, extra_hosts)
-    access = Access(token, hosts, f"awatt_{port}")
-    app = create_app(ProjectStore(path), access, Limits(), model)
+    hosts = allowed_hosts(host, port, extra_hosts, public_url)
+    access = Access(token, hosts, port, public_url)
+    folder = path.parent if project is None or project.is_dir() else None  # the projects of others are not listed
+    app = create_app(ProjectStore(path), access, Limits(), model, folder)
     name = f"127.0.0.1:{port}" if f"127.0.0.1:{port}" in hosts else sorted(hosts)[0]
-    return app, listener, f"http://{name}/?token={access.new_link()}", path
+    return app, listener, f"{public_url or f'http://{name}'}/?token={access.new_link()}", path
 
 
-def threshold_note(model: Path | None) -> str | None:
+def threshold_note(model: str | Path) -> str | None:
     """What to say of a model whose threshold decides for each sentence anew, which the page's sliders cannot show."""
     loaded = load_model(model)
-    n_aspects = loaded.trained_with[0].n_way
-    if loaded.auto_threshold(n_aspects) is not None:
+    if not loaded.decides_per_sentence:
         return None
     name = f"{model}: the {loaded.threshold_name} threshold decides for each sentence anew"
     return f"{name}. The page and the API use the paper's static threshold instead; 'awatt detect' uses its own."
@@ -125,13 +133,17 @@ def run(app: Guard, listener: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish the running requests."""
     import uvicorn
 
+    from awatt.server.connections import TimedProtocol
+
     config = uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,  # the path of a link contains a secret
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
-        limit_concurrency=512,
+        http=TimedProtocol,
+        ws="none",
+        proxy_headers=False,  # nothing depends on what a proxy says of the client
         h11_max_incomplete_event_size=64 * 1024,
     )
     uvicorn.Server(config).run(sockets=[listener])

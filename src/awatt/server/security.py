@@ -1,31 +1,44 @@
 """Access control, applied to every request before any route. Plain ASGI middleware, so that nothing bypasses it.
 
-It checks, in this order: Host against an exact list (DNS rebinding), the token or the cookie, Origin on every change,
-and the size and duration of the body. There is no CORS: no other page may read a response.
+It checks, in this order: the number of requests at once, Host against an exact list (DNS rebinding), the token or the
+sign-in, Origin on every change, and the size, duration and type of the body. There is no CORS: no other page may read a
+response.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hmac
-import json
-import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import parse_qs
+from html import escape
+from pathlib import Path
+from string import Template
+from urllib.parse import parse_qs, quote
 
+from awatt.server.access import Access, is_equal
+from awatt.server.body import (
+    UPLOADS,
+    App,
+    BodyError,
+    Disconnected,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    check_type,
+    deliver,
+    read_body,
+)
 from awatt.server.limits import Limits
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from awatt.server.responses import error_json
 
 PUBLIC_PATHS = ("/health/live", "/health/ready")  # a supervisor has no token
+#: what the page that asks for the token consists of; anyone can read these in the package
+SIGN_IN_PATHS = ("/static/sign-in.js", "/static/style.css", "/static/icon.svg")
+SIGN_IN = Template((Path(__file__).parent / "static" / "sign-in.html").read_text(encoding="utf-8"))
+PAGE_PATHS = ("/", "/static/")  # a browser requests these without the page's key; they contain no data
 SAFE_METHODS = ("GET", "HEAD")
+#: requests besides those that a read-only sign-in may send: they change nothing of the project
+READ_ONLY_REQUESTS = (("POST", "/v1/project/words"), ("DELETE", "/v1/session"))
+KEY_HEADER = "x-awatt-key"
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -40,34 +53,16 @@ HEADERS = {
     "cache-control": "no-store",
 }
 LINK_USED = (
-    "This link has been used already, or belongs to an earlier start of awatt serve. A link opens the page once, in "
-    "one browser. Restart awatt serve, or request another link: POST /v1/link with the token."
+    "This link has been used already, has expired, or belongs to an earlier start of awatt serve. A link opens the "
+    "page once, in one browser. Restart awatt serve, or request another link: POST /v1/link with the token."
 )
+NEEDS_TOKEN = "a token is needed. Open the link that awatt serve printed, or send Authorization: Bearer TOKEN."
+
+Refusal = tuple[int, str, str]  # status, code, message
 
 
-@dataclass
-class Access:
-    """The secrets of one start of the server, and the host names that it accepts."""
-
-    token: str  # of the API
-    hosts: frozenset[str]  # "127.0.0.1:8377"
-    cookie: str = "awatt"  # its name: a host's ports share cookies, so it contains the port
-    session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    links: set[str] = field(default_factory=set)
-
-    def new_link(self) -> str:
-        """A secret that opens the page once."""
-        link = secrets.token_urlsafe(24)
-        self.links.add(link)
-        return link
-
-    def use_link(self, given: str) -> bool:
-        """Whether the link is valid. It works once."""
-        for link in self.links:
-            if hmac.compare_digest(link.encode(), given.encode()):
-                self.links.discard(link)
-                return True
-        return False
+class ClosedError(Exception):
+    """Nothing can be sent any more."""
 
 
 class Guard:
@@ -75,6 +70,7 @@ class Guard:
 
     def __init__(self, app: App, access: Access, limits: Limits) -> None:
         self.app, self.access, self.limits = app, access, limits
+        self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the request, or pass it on."""
@@ -84,107 +80,108 @@ class Guard:
         if scope["type"] != "http":  # no websockets here
             return
         send = _with_security_headers(send)
+        if self._running >= self.limits.requests:
+            await respond(
+                send, 503, "busy", f"{self._running} requests are being served already. Try again in a moment."
+            )
+            return
+        self._running += 1
+        try:
+            await self._serve(scope, receive, send)
+        except ClosedError:
+            pass
+        finally:
+            self._running -= 1
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = _headers(scope)
-        refusal = self._refusal(scope, headers)
+        refusal = await self._refusal(scope, headers)
+        if refusal is not None and refusal[0] == 401 and _asks_for_page(scope, headers):
+            await respond_sign_in(send, "This page needs a token.")
+            return
         if refusal is not None:
-            await _respond(send, *refusal)
+            await respond(send, *refusal)
             return
         link = _link(scope)
         if link is not None:
-            await self._open_page(send, link)
+            await self._open_page(send, link, scope, headers)
             return
-        upload = headers.get("content-type", "").startswith("application/octet-stream")
-        max_bytes = self.limits.body if upload else self.limits.json_body
-        # The app has logged the type and responded; uvicorn would log the message, which may quote a review.
-        with suppress(Exception):
-            await _BodyReader(self.app, max_bytes, self.limits.body_seconds)(scope, headers, receive, send)
+        max_bytes = self.limits.body if scope["path"] in UPLOADS else self.limits.json_body
+        try:
+            declared = headers.get("content-length", "0")
+            body = await read_body(receive, declared, max_bytes, self.limits.body_seconds)
+            check_type(scope["path"], headers.get("content-type", ""), body)
+        except BodyError as error:
+            await respond(send, error.status, error.code, str(error))
+        except Disconnected:
+            pass
+        else:
+            # The app has logged the type and responded; uvicorn would log the message, which may quote a review.
+            with suppress(Exception):
+                await self.app(scope, deliver(body, receive), send)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        host, path, method = headers.get("host", ""), scope["path"], scope["method"]
-        if host not in self.access.hosts:
-            known = ", ".join(sorted(self.access.hosts))
-            return (
-                421,
-                f"the request is for the host {host[:100]!r}, but this server accepts {known}. See --allow-host.",
-            )
-        if path in PUBLIC_PATHS or _link(scope) is not None:
+    async def _refusal(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+        host, path, method, access = headers.get("host", ""), scope["path"], scope["method"], self.access
+        if host.lower() not in access.hosts:
+            known = ", ".join(sorted(access.hosts))
+            message = f"the request is for the host {host[:100]!r}, but this server accepts {known}. See --allow-host."
+            return 421, "wrong_host", message
+        if path in PUBLIC_PATHS + SIGN_IN_PATHS or _link(scope) is not None:
             return None
-        bearer = _equal(headers.get("authorization", ""), f"Bearer {self.access.token}")
-        if not bearer and not _equal(_cookie(headers, self.access.cookie), self.access.session):
-            return (
-                401,
-                "a token is needed. Open the link that awatt serve printed, or send Authorization: Bearer TOKEN.",
-            )
+        given = headers.get("authorization", "")
+        bearer = is_equal(given, f"Bearer {access.token}")
+        session = None if bearer else access.find_session(_cookie(headers, access.cookie))
+        key = headers.get(KEY_HEADER, "")
+        is_page = path == PAGE_PATHS[0] or path.startswith(PAGE_PATHS[1])
+        if not bearer and (session is None or not (is_page or is_equal(key, session.key))):
+            if given and not await access.slow_down():
+                return 429, "too_many_guesses", "too many wrong tokens. Try again in a minute."
+            return 401, "unauthorized", NEEDS_TOKEN
         origin = headers.get("origin")
-        if method not in SAFE_METHODS and origin not in self._origins() and not (bearer and origin is None):
-            return 403, f"the request comes from {str(origin)[:100]!r}, which is not this server's origin."
+        if method not in SAFE_METHODS and origin not in access.origins and not (bearer and origin is None):
+            message = f"the request comes from {str(origin)[:100]!r}, which is not this server's origin."
+            return 403, "wrong_origin", f"{message} Behind a proxy, name it with --public-url."
+        if session and session.read_only and method not in SAFE_METHODS and (method, path) not in READ_ONLY_REQUESTS:
+            return 403, "read_only", "this link is read-only: it shows the project, but changes nothing."
+        if "\0" in path:  # which the file system takes for the end of a name
+            return 404, "no_such_path", f"there is no {path[:100]!r} here. See /openapi.json."
+        scope["awatt.session"] = session
         return None
 
-    def _origins(self) -> set[str]:
-        return {f"http://{host}" for host in self.access.hosts}
-
-    async def _open_page(self, send: Send, link: str) -> None:
-        if not self.access.use_link(link):
-            await _respond(send, 401, LINK_USED)
+    async def _open_page(self, send: Send, link: str, scope: Scope, headers: dict[str, str]) -> None:
+        present = self.access.find_session(_cookie(headers, self.access.cookie))
+        in_browser = _asks_for_page(scope, headers)
+        session = self.access.use_link(link, present)
+        if session is None:
+            if not await self.access.slow_down():
+                await respond(send, 429, "too_many_guesses", "too many wrong links. Try again in a minute.")
+            elif in_browser:
+                await respond_sign_in(send, LINK_USED)
+            else:
+                await respond(send, 401, "link_used", LINK_USED)
             return
-        cookie = f"{self.access.cookie}={self.access.session}; HttpOnly; SameSite=Strict; Path=/"
-        await _respond(send, 303, "", [(b"location", b"/"), (b"set-cookie", cookie.encode())])
+        # The part after # stays in the browser, and only pages of this origin, port included, can read it there.
+        # A browser that is signed in already has its key, which nobody else is told.
+        view = _parameter(scope, "view")
+        parts = [] if session is present else [f"key={session.key}"]
+        given = "&".join([*parts, *([f"view={quote(view, safe='')}"] if view else [])])
+        cookie = [] if session is present else [(b"set-cookie", self.access.set_cookie(session).encode())]
+        await respond(send, 303, "", "", [(b"location", f"/#{given}".encode()), *cookie])
 
 
 def _link(scope: Scope) -> str | None:
     """The token of a link that opens the page."""
-    given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-    return given[0] if scope["path"] == "/" and given else None
+    return _parameter(scope, "token") if scope["path"] == "/" else None
 
 
-class _BodyReader:
-    """Passes a request on if its body is small enough and arrives in time."""
+def _parameter(scope: Scope, name: str) -> str | None:
+    given = parse_qs(scope["query_string"].decode("latin-1")).get(name, [])
+    return given[0] if given else None
 
-    def __init__(self, app: App, max_bytes: int, seconds: float) -> None:
-        self.app, self.max_bytes, self.seconds = app, max_bytes, seconds
 
-    async def __call__(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
-        declared = headers.get("content-length", "0")
-        if not declared.isdigit():
-            await _respond(send, 400, f"Content-Length is {declared[:40]!r}, but must be a number.")
-            return
-        if int(declared) > self.max_bytes:
-            await _respond(send, 413, self._too_large())
-            return
-        # The body is read completely before the route runs, so that a refusal can still be sent as a response.
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self.seconds
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            try:
-                message = await asyncio.wait_for(receive(), max(0.0, end - loop.time()))
-            except TimeoutError:
-                await _respond(send, 408, f"the body did not arrive within {self.seconds:g} seconds.")
-                return
-            if message["type"] == "http.disconnect":
-                return
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self.max_bytes:
-                await _respond(send, 413, self._too_large())
-                return
-            if not message.get("more_body", False):
-                break
-        body = b"".join(parts)
-        delivered = False
-
-        async def receive_body() -> Message:
-            nonlocal delivered
-            if delivered:
-                return await receive()
-            delivered = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self.app(scope, receive_body, send)
-
-    def _too_large(self) -> str:
-        return f"the body is larger than {self.max_bytes:,} bytes, the limit. Send it in parts."
+def _asks_for_page(scope: Scope, headers: dict[str, str]) -> bool:
+    """Whether a browser opens the page, rather than a program that wants JSON."""
+    return scope["path"] == "/" and scope["method"] == "GET" and "text/html" in headers.get("accept", "")
 
 
 def _headers(scope: Scope) -> dict[str, str]:
@@ -196,24 +193,35 @@ def _cookie(headers: dict[str, str], name: str) -> str:
     return next((value for key, _, value in pairs if key == name), "")
 
 
-def _equal(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(), wanted.encode())
-
-
 def _with_security_headers(send: Send) -> Send:
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name.lower() for name, _ in message.get("headers", [])}
             extra = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]
             message = {**message, "headers": [*message.get("headers", []), *extra]}
-        await send(message)
+        try:
+            await send(message)
+        except Exception as error:  # of the protocol: the rest of the request was no HTTP, and has been answered
+            raise ClosedError from error
 
     return wrapped
 
 
-async def _respond(send: Send, status: int, error: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    body = json.dumps({"error": error}).encode() if error else b""
-    kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    closing = [(b"connection", b"close")] if status in (408, 413) else []  # the rest of the body is not read
-    await send({"type": "http.response.start", "status": status, "headers": [*kind, *closing, *(headers or [])]})
+async def respond(
+    send: Send, status: int, code: str, message: str, headers: list[tuple[bytes, bytes]] | None = None
+) -> None:
+    """Send an error, or with an empty message nothing but headers."""
+    body = error_json(message, code) if message else b""
+    sent = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *(headers or [])]
+    sent += [(b"connection", b"close")] if status in (408, 413) else []  # the rest of the body is not read
+    sent += {503: [(b"retry-after", b"1")], 429: [(b"retry-after", b"60")]}.get(status, [])
+    await send({"type": "http.response.start", "status": status, "headers": sent})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def respond_sign_in(send: Send, reason: str) -> None:
+    """Send the page that asks for the token."""
+    body = SIGN_IN.substitute(reason=escape(reason)).encode()
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -2,50 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
+from awatt.detector.models import FAST
+from awatt.errors import AwattError
+from awatt.server.access import Access
 from awatt.server.batching import Batcher, Pool
-from awatt.server.limits import ConflictError, Limits, check_count, check_length
+from awatt.server.errors import ConflictError
+from awatt.server.limits import Limits, check_count, check_length
 from awatt.server.responses import Project, json_response
-from awatt.server.security import SAFE_METHODS, Access
+from awatt.server.security import SAFE_METHODS
 from awatt.server.store import ProjectStore
 from awatt.server.workbench import Workbench
 
 Result = TypeVar("Result")
 
+PROJECT_HEADER = "x-awatt-project"  # the id of the project that the page shows
+BACKUP_SECONDS = 600.0  # between backups of a project that is being changed
+
 
 class Service:
     """One project, served at one address."""
 
-    def __init__(self, store: ProjectStore, access: Access, limits: Limits, model: Path | None = None) -> None:
+    def __init__(self, store: ProjectStore, access: Access, limits: Limits, model: str | Path = FAST) -> None:
         self.store, self.access, self.limits = store, access, limits
         self.workbench = Workbench(store, model)
-        self.batcher = Batcher(self.workbench.detect, limits)
-        self.pool = Pool(limits)
+        self.batcher = Batcher(lambda: self.workbench.detector().detect_many, limits)
+        self._small = Pool("small", 4, limits.actions)
+        self._large = Pool("large", 2, limits.jobs)
+        self._backups: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to write backups; within the event loop only."""
+        self._backups = asyncio.create_task(self._back_up_regularly())
 
     async def run(self, call: Callable[..., Result], *arguments: Any) -> Result:
-        """The result of a call, run off the event loop."""
-        return await self.pool.run(call, *arguments)
+        """The result of a small call, which takes milliseconds, run off the event loop."""
+        return await self._small.run(call, *arguments)
 
-    def check_texts(self, texts: Sequence[str]) -> list[str]:
-        """The texts, if they are within the limits of a request."""
-        check_count(len(texts), self.limits.texts, "texts in one request")
-        return [check_length(text, self.limits.characters, f"texts[{n}]") for n, text in enumerate(texts)]
+    async def compute(self, call: Callable[..., Result], *arguments: Any) -> Result:
+        """The result of a call that may take seconds. It runs beside the small ones, never in front of them."""
+        return await self._large.run(call, *arguments)
 
-    def check_project(self, request: Request) -> None:
-        """Refuse changes from a page that shows another project, served at this address before."""
-        shown = request.headers.get("x-awatt-project", self.store.project_id)
+    def check_texts(self, texts: Sequence[str], field: str = "texts") -> list[str]:
+        """The texts, if they are within the limits of a request; ``field`` is their name in it."""
+        check_count(len(texts), self.limits.texts, "texts in one request", field)
+        limit = self.limits.characters
+        return [check_length(text, limit, f"{field}[{n}]", f"{field}.{n}") for n, text in enumerate(texts)]
+
+    async def check_project(self, request: Request) -> None:
+        """Refuse changes from a page that shows another project, served at this address before.
+
+        It does not wait for anything, but the framework would call a plain function in a thread of its own.
+        """
+        shown = request.headers.get(PROJECT_HEADER, self.store.project_id)
         if shown != self.store.project_id and request.method not in SAFE_METHODS:
             raise ConflictError("another project is served here now. Load the page again.")
 
     def project(self) -> Project:
         """The project as it is now."""
         content, auto = self.store.content(), self.workbench.auto_threshold()
-        return Project(**vars(content), project=self.store.project_id, auto_threshold=auto)
+        by_name, unlearned = self.workbench.without_examples(content)
+        return Project(
+            **vars(content),
+            project=self.store.project_id,
+            name=self.store.path.stem,
+            model=str(self.workbench.model_name),
+            auto_threshold=auto,
+            by_name=by_name,
+            unlearned=unlearned,
+        )
 
     async def change(self, call: Callable[..., object], *arguments: Any) -> Response:
         """Change the project, and respond with its new state."""
@@ -56,8 +88,20 @@ class Service:
 
         return json_response(await self.run(change_and_read))
 
+    async def _back_up_regularly(self) -> None:
+        """Write a backup of what has changed every few minutes."""
+        while True:
+            await asyncio.sleep(BACKUP_SECONDS)
+            with suppress(AwattError):  # it is tried again later
+                await self.compute(self.store.back_up)
+
     async def close(self) -> None:
         """Finish what is running, then close the project's file."""
+        if self._backups is not None:
+            self._backups.cancel()
         await self.batcher.close()
-        self.pool.close()
+        self._large.close()
+        self._small.close()
+        with suppress(AwattError):
+            self.store.back_up()
         self.store.close()

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import EllipsisType
 
 from awatt.errors import AwattError
 from awatt.server.content import Aspect, Content, Example
-from awatt.server.journal import last_title, truncate_history
-from awatt.server.limits import ConflictError, Limits, NotFoundError, check_count, check_length
-from awatt.server.project_file import ProjectFile
-
-MAX_LOADS = 3  # sets of reviews that the file keeps: the one that is shown, and two for undo
-SHOWN_SENTENCES = "FROM sentences JOIN reviews ON reviews.id = review WHERE load = (SELECT load FROM loaded)"
-
-
-def clean(text: str) -> str:
-    """The text as the project stores it: stripped, and without NUL, where SQLite's quote() would cut it off."""
-    return text.replace("\0", " ").strip()
+from awatt.server.errors import ConflictError, NotFoundError
+from awatt.server.journal import last_title
+from awatt.server.limits import Limits, check_count, check_length
+from awatt.server.remark_store import RemarkStore
+from awatt.server.review_store import clean
 
 
-class ProjectStore(ProjectFile):
+class ProjectStore(RemarkStore):
     """Reads and writes a project."""
 
     def __init__(self, path: Path, limits: Limits | None = None) -> None:
-        super().__init__(path)
-        self.limits = limits or Limits()
-        # (counter of reviews, sentences, reviews), cached: counting 100,000 takes longer than everything else.
-        self._cached_sizes = (-1, 0, 0)
+        super().__init__(path, limits)
+        with self.snapshot():  # someone else may have made the file
+            check_count(self._count("aspects"), self.limits.aspects, "aspects in the project")
+            check_count(self._count("examples"), self.limits.examples, "examples in the project")
+            check_count(self._sizes()[0], self.limits.sentences, "sentences in the project")
+            check_count(self._count("notes"), self.limits.notes, "notes in the project")
 
     # -- reading
 
@@ -37,54 +33,30 @@ class ProjectStore(ProjectFile):
         """Everything but the reviews, at one moment."""
         with self.snapshot():
             mentions: dict[int, list[int]] = {}
-            for example, aspect in self._run("SELECT example, aspect FROM mentions ORDER BY aspect"):
+            for example, aspect in self._run(
+                "SELECT example, aspect FROM mentions WHERE aspect IN (SELECT id FROM aspects) ORDER BY aspect"
+            ):
                 mentions.setdefault(example, []).append(aspect)
             examples = self._run("SELECT id, text, corrected FROM examples ORDER BY id").fetchall()
             settings = dict(self._run("SELECT name, value FROM settings").fetchall())
+            aspects = [Aspect(*row) for row in self._run("SELECT id, name, threshold FROM aspects ORDER BY id")]
+            votes = self._votes([aspect.id for aspect in aspects])
             n_sentences, n_reviews = self._sizes()
             return Content(
                 **vars(self.version()),
-                aspects=[Aspect(*row) for row in self._run("SELECT id, name, threshold FROM aspects ORDER BY id")],
+                aspects=aspects,
                 examples=[
-                    Example(key, text, tuple(mentions.get(key, ())), bool(corrected))
+                    Example(key, text, tuple(mentions.get(key, ())), bool(corrected), votes.get(key, {}))
                     for key, text, corrected in examples
                 ],
-                threshold=json.loads(settings.get("threshold", "null")),
+                threshold=settings.get("threshold"),
                 n_sentences=n_sentences,
                 n_reviews=n_reviews,
+                file=self.file_name(),
+                notes=self._notes(),
                 undo=last_title(self._connection, undone=False),
                 redo=last_title(self._connection, undone=True),
             )
-
-    def _sizes(self) -> tuple[int, int]:
-        """How many sentences and reviews are shown."""
-        version = self.version().reviews
-        if self._cached_sizes[0] != version:
-            sentences = self._run(f"SELECT count(*) {SHOWN_SENTENCES}").fetchone()[0]
-            reviews = self._run("SELECT count(*) FROM reviews WHERE load = ?", (self._shown_load(),)).fetchone()[0]
-            self._cached_sizes = version, sentences, reviews
-        return self._cached_sizes[1:]
-
-    def sentences(self) -> list[tuple[int, int, str]]:
-        """The id, the review's number and the text of each sentence."""
-        with self._lock:
-            return self._run(f"SELECT sentences.id, number, text {SHOWN_SENTENCES} ORDER BY sentences.id").fetchall()
-
-    def sentence_text(self, key: int) -> str:
-        """The text of a sentence."""
-        with self._lock:
-            row = self._run(f"SELECT text {SHOWN_SENTENCES} AND sentences.id = ?", (key,)).fetchone()
-        if row is None:
-            raise NotFoundError(
-                f"there is no sentence with the id {key}. Other reviews may have been loaded; reload the list."
-            )
-        return str(row[0])
-
-    def fields(self) -> dict[int, dict[str, object]]:
-        """The other columns of each review, by its number."""
-        with self.snapshot():
-            rows = self._run("SELECT number, fields FROM reviews WHERE load = ?", (self._shown_load(),)).fetchall()
-        return {number: json.loads(fields) for number, fields in rows}
 
     # -- aspects
 
@@ -97,6 +69,21 @@ class ProjectStore(ProjectFile):
                 key = int(self._run("INSERT INTO aspects (name) VALUES (?)", (name,)).lastrowid or 0)
                 self._add_mentions(key, texts)
         return key
+
+    def add_aspects(self, names: Iterable[str]) -> None:
+        """Add aspects by their names alone; those that exist already stay as they are. Undone together."""
+        wanted = list(dict.fromkeys(filter(None, map(_one_line, names))))
+        if not wanted:
+            raise AwattError("there is no name. Give at least one, such as 'food'.")
+        with self._transaction():
+            known = {aspect.name for aspect in self.content().aspects}
+            new = [name for name in wanted if name not in known]
+            if len(new) == 1:
+                self.add_aspect(new[0])
+            elif new:
+                with self._action(f"add {len(new)} aspects"):
+                    for name in new:
+                        self.add_aspect(name)
 
     def change_aspect(self, key: int, name: str | None, threshold: float | EllipsisType | None = ...) -> None:
         """Change the name, the threshold, or both; they are undone together."""
@@ -122,6 +109,7 @@ class ProjectStore(ProjectFile):
         """Remove an aspect, and the examples that mention no other aspect."""
         with self._transaction(), self._action(f"remove aspect {self._aspect_name(key)}", "learned"):
             only = "SELECT example FROM mentions GROUP BY example HAVING count(*) = 1 AND max(aspect) = ?"
+            self._run(f"DELETE FROM votes WHERE example IN ({only})", (key,))
             self._run(f"DELETE FROM examples WHERE id IN ({only})", (key,))
             self._run("DELETE FROM mentions WHERE aspect = ?", (key,))
             self._run("DELETE FROM aspects WHERE id = ?", (key,))
@@ -140,7 +128,7 @@ class ProjectStore(ProjectFile):
             if value == self.content().threshold:
                 return
             self._run("DELETE FROM settings WHERE name = 'threshold'")  # REPLACE would not run the triggers
-            self._run("INSERT INTO settings VALUES ('threshold', ?)", (json.dumps(value),))
+            self._run("INSERT INTO settings VALUES ('threshold', ?)", (value,))
 
     def _aspect_name(self, key: int) -> str:
         row = self._run("SELECT name FROM aspects WHERE id = ?", (key,)).fetchone()
@@ -149,16 +137,13 @@ class ProjectStore(ProjectFile):
         return str(row[0])
 
     def _check_new_name(self, name: str) -> str:
-        name = " ".join(clean(name).split())
+        name = _one_line(name)
         if not name:
             raise AwattError("the aspect has no name. Give it one, such as 'food'.")
         check_length(name, self.limits.name, "the name of the aspect")
         if self._run("SELECT 1 FROM aspects WHERE name = ?", (name,)).fetchone():
             raise ConflictError(f"there is an aspect '{name}' already. Add examples to it, or choose another name.")
         return name
-
-    def _count(self, table: str) -> int:
-        return int(self._run(f"SELECT count(*) FROM {table}").fetchone()[0])
 
     # -- examples
 
@@ -179,8 +164,11 @@ class ProjectStore(ProjectFile):
         aspects: Iterable[int],
         corrected: bool = True,
         seen: Iterable[int] | EllipsisType | None = ...,
+        person: str | None = None,
     ) -> None:
         """Label a sentence with exactly these aspects, possibly none. It becomes an example.
+
+        What a ``person`` says is kept beside what others have said of it; the label is what was said last.
 
         ``seen`` is the label that the user last saw (None: no label; ``...``: not checked). If the label has changed
         since, the new one is refused: it would silently overwrite another user's.
@@ -195,7 +183,34 @@ class ProjectStore(ProjectFile):
                     self._run("DELETE FROM mentions WHERE example = ? AND aspect = ?", (key, aspect))
                 for aspect in wanted:
                     self._run("INSERT OR IGNORE INTO mentions (example, aspect) VALUES (?, ?)", (key, aspect))
+                if person is not None:
+                    self._vote(key, self._person(person), wanted)
                 check_count(self._count("examples"), self.limits.examples, "examples")
+
+    @contextmanager
+    def together(self, title: str) -> Iterator[None]:
+        """All changes within it are one action."""
+        with self._action(title):
+            yield
+
+    def import_examples(self, labelled: Iterable[tuple[str, Sequence[str]]], file: str) -> int:
+        """Add labelled sentences, and the aspects that are missing; returns how many sentences. Undone together."""
+        count = 0
+        with self._transaction(), self._action(f"import {file}"[: self.limits.name]):
+            keys = {aspect.name: aspect.id for aspect in self.content().aspects}
+            for text, names in labelled:
+                for name in map(_one_line, names):
+                    if name not in keys:
+                        keys[name] = self.add_aspect(name)
+                self.label_sentence(text, [keys[_one_line(name)] for name in names], corrected=False)
+                count += 1
+        return count
+
+    def accept_suggestion(self, name: str, texts: Sequence[str], groups: Sequence[str]) -> None:
+        """Add a suggested aspect with its examples; ``groups`` are the suggestions it consists of. Undone together."""
+        with self._transaction(), self._action(f"add aspect {_one_line(name)}"[: self.limits.name]):
+            self.add_aspect(name, texts)
+            self.dismiss(groups)
 
     def _check_seen(self, text: str, seen: Iterable[int] | EllipsisType | None) -> None:
         if seen is not ... and self._label(text) != (None if seen is None else sorted(set(seen))):
@@ -220,16 +235,31 @@ class ProjectStore(ProjectFile):
         with self._transaction():
             self._example_text(key)
             with self._action("remove an example", "learned"):
-                self._run("DELETE FROM mentions WHERE example = ?", (key,))
+                for table in ("mentions", "votes"):
+                    self._run(f"DELETE FROM {table} WHERE example = ?", (key,))
                 self._run("DELETE FROM examples WHERE id = ?", (key,))
 
-    def remove_label(self, text: str, seen: Iterable[int] | EllipsisType | None = ...) -> None:
-        """Remove the label of a sentence, which is then no longer an example. ``seen`` as in `label_sentence`."""
+    def remove_label(
+        self, text: str, seen: Iterable[int] | EllipsisType | None = ..., person: str | None = None
+    ) -> None:
+        """Remove the label of a sentence, which is then no longer an example. ``seen`` as in `label_sentence`.
+
+        If a ``person`` takes back what they said, the label is what someone else has said last, if anyone has.
+        """
         with self._transaction():
             self._check_seen(text, seen)
             row = self._run("SELECT id FROM examples WHERE text = ?", (clean(text),)).fetchone()
-            if row is not None:
-                self.remove_example(row[0])
+            if row is None:
+                return
+            with self._action("remove a label", "learned"):
+                if person is not None:
+                    self._remove_vote(row[0], self._person(person))
+                said = None if person is None else self._last_vote(row[0])
+                if said is None:
+                    self.remove_example(row[0])
+                else:
+                    known = {aspect.id for aspect in self.content().aspects}
+                    self.label_sentence(text, known.intersection(said))
 
     def _get_or_add_example(self, text: str, corrected: bool) -> int:
         text = check_length(clean(text), self.limits.characters, "the example")
@@ -247,41 +277,20 @@ class ProjectStore(ProjectFile):
             raise NotFoundError(f"there is no example with the id {key}. It may have been removed; reload the list.")
         return str(row[0])
 
-    # -- reviews
-
-    def load_reviews(self, reviews: Iterable[tuple[dict[str, object], Sequence[str]]]) -> None:
-        """Replace the reviews, each given as its other columns and its sentences. Aspects and examples are kept."""
-        with self._action("load reviews", "reviews"):
-            load = self._begin_load()
-            total = 0
-            for number, (fields, texts) in enumerate(reviews, 1):
-                added = self._run(
-                    "INSERT INTO reviews (fields, load, number) VALUES (?, ?, ?)",
-                    (json.dumps(fields, default=str), load, number),
-                )
-                rows = [(added.lastrowid, clean(text)) for text in texts]
-                self._connection.executemany("INSERT INTO sentences (review, text) VALUES (?, ?)", rows)
-                total += len(rows)
-                check_count(total, self.limits.sentences, "sentences")
-
-    def _begin_load(self) -> int:
-        """Loads form a stack: those above the shown one (only redo led there) and the oldest are deleted."""
-        shown = self._shown_load()
-        oldest = shown + 2 - MAX_LOADS
-        self._run("DELETE FROM reviews WHERE load > ? OR load < ?", (shown, oldest))
-        truncate_history(self._connection, "loaded", {"id": 1, "load": oldest - 1})
-        self._run("UPDATE loaded SET load = ?", (shown + 1,))
-        return shown + 1
+    # -- everything
 
     def load_sample(
-        self, reviews: Iterable[tuple[dict[str, object], Sequence[str]]], examples: dict[str, list[str]]
+        self,
+        reviews: Iterable[tuple[dict[str, object], Sequence[str]]],
+        examples: dict[str, list[str]],
+        file: str | None = None,
     ) -> None:
         """Replace everything with a sample."""
         with self._action("load the sample"):
             self._delete_aspects()
             for name, texts in examples.items():
                 self.add_aspect(name, texts)
-            self.load_reviews(reviews)
+            self.load_reviews(reviews, file)
 
     def clear(self) -> None:
         """Empty the project."""
@@ -291,6 +300,10 @@ class ProjectStore(ProjectFile):
 
     def _delete_aspects(self) -> None:
         """With their examples and thresholds."""
-        for table in ("aspects", "examples", "mentions", "settings"):
+        for table in ("aspects", "examples", "mentions", "settings", "votes", "notes", "dismissed"):
             self._run(f"DELETE FROM {table}")
         self._increase("learned")
+
+
+def _one_line(name: str) -> str:
+    return " ".join(clean(name).split())

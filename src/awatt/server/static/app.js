@@ -1,14 +1,19 @@
 // Starts the page: views, keys, undo, theme, and changes made in other tabs.
 
 import * as api from "./api.js";
+import * as address from "./address.js";
 import { byId, counted, el, fill, notify, number } from "./dom.js";
-import { act, onChange, reload, state } from "./state.js";
+import { act, enqueue, onChange, reload, state } from "./state.js";
 import * as aspectsView from "./aspects.js";
 import * as exportView from "./export.js";
 import * as overview from "./overview.js";
+import "./projects.js";
+import "./share.js";
 import * as start from "./start.js";
 import * as table from "./table.js";
-import "./filters.js";
+import { drawDetail } from "./detail.js";
+import { labelNext } from "./queue.js";
+import { showChanged } from "./filters.js";
 
 const VIEWS = ["start", "sentences", "aspects", "overview", "export"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
@@ -27,9 +32,9 @@ export function show(view) {
   if (view === "sentences") {
     if (state.chosen === null && state.rows.length) table.choose(state.rows[0], false);
     table.draw();
-    table.drawDetail();
+    drawDetail();
   }
-  history.replaceState(null, "", `#${view}`);
+  address.write();
 }
 
 tabs.forEach((tab, i) => {
@@ -40,7 +45,12 @@ tabs.forEach((tab, i) => {
   });
 });
 
-addEventListener("hashchange", () => { const view = location.hash.slice(1); if (VIEWS.includes(view)) { show(view); byId(`tab-${view}`).focus(); } });
+addEventListener("popstate", async () => {
+  const { view } = address.parse();
+  if (!VIEWS.includes(view) || !state.project) return;
+  await address.follow(show);
+  byId(`tab-${view}`).focus();
+});
 
 async function undoOrRedo(kind, opposite, done) {
   let title = null;
@@ -57,6 +67,12 @@ const undo = () => undoOrRedo("undo", "redo", "Undone"), redo = () => undoOrRedo
 byId("undo").addEventListener("click", undo);
 byId("redo").addEventListener("click", redo);
 byId("help").addEventListener("click", () => byId("keys").showModal());
+let signedOut = false;
+byId("sign-out").addEventListener("click", async () => {
+  try { await enqueue(api.signOut); } catch (error) { notify(error.message, true); return; }
+  signedOut = true;
+  document.body.textContent = "You are signed out. Open a new link: awatt serve prints one when it starts.";
+});
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
@@ -71,9 +87,10 @@ byId("theme").addEventListener("click", () => {
 });
 
 addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input:not([type=range]):not([type=checkbox]), textarea, select") || byId("keys").open;
-  if (typing) { if (event.key === "Escape" && event.target.id === "search") byId("table").focus(); return; }
+  const typing = event.target.matches("input:not([type=range]):not([type=checkbox]), textarea, select") || document.querySelector("dialog[open]");
+  if (typing) { if (event.key === "Escape" && event.target.closest("#search, #detail")) byId("table").focus(); return; }
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") { event.shiftKey ? redo() : undo(); event.preventDefault(); return; }
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "a" && event.target.id === "table") { table.selectAll(); event.preventDefault(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "?") { byId("keys").showModal(); return; }
   if (document.body.dataset.view !== "sentences") return;
@@ -81,14 +98,15 @@ addEventListener("keydown", (event) => {
   if (event.target.matches("button, input, a, summary") && (scrolls || ["Enter", " "].includes(event.key))) return;
   if (event.target.matches(".full") && scrolls) return;
   if (event.key === "/") byId("search").focus();
-  else if (event.key.toLowerCase() === "n") table.labelNext();
+  else if (event.key.toLowerCase() === "n") labelNext();
   else if (!table.key(event)) return;
   event.preventDefault();
 });
 
-onChange(() => {
+onChange((what) => { if (what === "all" || what === "view") address.write(); });
+onChange((what) => {
   const { project } = state;
-  if (!project) return;
+  if (!project || what === "view") return;
   const focused = document.activeElement;
   byId("undo").disabled = !project.undo;
   byId("undo").title = project.undo ? `Undo: ${project.undo} (Ctrl+Z)` : "Nothing to undo";
@@ -97,30 +115,49 @@ onChange(() => {
   const other = { undo: "redo", redo: "undo" }[focused.id];
   if (other && focused.disabled) byId(other).focus(); // a disabled button loses the focus
   const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
-  const status = byId("status"), again = state.changedCount === null ? "" : ` · detected again, ${number(state.changedCount)} changed`;
+  const status = byId("status"), count = state.changes?.ids.size;
+  const again = count === undefined ? [] : [" · ", el("span", { className: "roomy" }, "detected again, "), count ? el("button", { id: "see-changed", title: "Show these sentences", onclick: () => { show("sentences"); showChanged(); } }, `${number(count)} changed`) : "0 changed"];
   if (state.busy) fill(status, "Detecting …");
   else if (!state.texts.length) fill(status);
-  else fill(status, `${shown}${counted(state.texts.length, "sentence")}`, el("span", { className: "wide" }, again));
+  else fill(status, `${shown}${counted(state.texts.length, "sentence")}`, el("span", { className: "wide" }, ...again));
 });
 
+function setReadOnly(readOnly) {
+  state.readOnly = readOnly;
+  document.body.classList.toggle("reading", readOnly);
+  byId("read-only").hidden = !readOnly;
+}
+
 // Another tab or process may have changed the project, or an earlier request may have failed.
+let lost = false; // the status with which the server was lost: 0 if it does not respond, 401 if it was restarted
 async function refresh() {
-  if (document.hidden || state.busy) return;
+  if (document.hidden || state.busy || signedOut) return;
   if (!state.project) { await boot(); return; }
   const { project, reviews, learned } = state;
   try {
     const found = await api.get("/v1/project/version");
     if (found.project !== project.project || found.revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
-  } catch { /* reported with the next action */ }
+    if (lost !== false) notify("The server responds again.");
+    lost = false;
+  } catch (error) { // said at once, not with the next click, and until it responds again
+    const status = error.status ?? 0;
+    if (lost === status || (status !== 0 && status !== 401)) return;
+    lost = status;
+    notify(error.message, true, { stays: true, action: status === 401 ? el("a", { href: "/" }, "Sign in") : null });
+  }
 }
 setInterval(refresh, 4000);
 addEventListener("focus", refresh);
 document.addEventListener("visibilitychange", refresh);
 
 async function boot() {
+  try { setReadOnly((await api.get("/v1/session")).read_only); } catch { /* the next request says why */ }
+  try { await api.openNamedProject(); } catch (error) { notify(error.message, true, { stays: true }); return; }
   await reload();
-  const wanted = location.hash.slice(1);
-  if (state.project) show(state.texts.length ? (VIEWS.includes(wanted) ? wanted : "sentences") : "start");
+  const { view, given } = address.parse();
+  if (given && state.texts.length) await address.apply(given);
+  if (state.project) show(state.texts.length ? (VIEWS.includes(view) ? view : "sentences") : "start");
+  if (state.project) history.replaceState({ awatt: true }, "", address.describe());
   document.body.dataset.ready = "yes";
 }
 await boot();

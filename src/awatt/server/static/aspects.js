@@ -2,10 +2,16 @@
 
 import * as api from "./api.js";
 import { byId, counted, el, fill, filling, notify, percent } from "./dom.js";
-import { act, aspects, colour, onChange, state } from "./state.js";
+import { show } from "./app.js";
+import { importCard } from "./import.js";
+import { drawPeople, loadPeople, people } from "./people.js";
+import { drawMeasured, loadMeasured, measured } from "./quality.js";
+import { drawSuggestions, loadSuggestions, suggested } from "./suggestions.js";
+import { act, aspects, colour, isGuess, isLearned, onChange, state } from "./state.js";
 
 const box = byId("view-aspects"), summary = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
 const name = el("input", { id: "new-name", maxLength: 100 });
+const names = el("input", { id: "names", maxLength: 2000, placeholder: "battery, screen, price" });
 const texts = el("textarea", { id: "new-examples", rows: 4 });
 let report = null, reportVersion = -1, loadingReport = false, visible = false;
 
@@ -18,6 +24,17 @@ async function add() {
   name.focus();
   if (await act(() => api.post("/v1/aspects", body)) || name.value || texts.value) return;
   [name.value, texts.value] = [typedName, typedTexts];
+}
+
+// Several aspects by their names alone: their sentences are found at once, as guesses.
+async function addNames() {
+  const wanted = names.value.split(/[,;\n]/).map((each) => each.trim()).filter(Boolean);
+  if (!wanted.length) { names.focus(); return; }
+  if (!await act(() => api.post("/v1/aspects/names", { names: wanted }))) return;
+  names.value = "";
+  if (document.body.dataset.view !== "aspects") return; // the user has moved on
+  show(state.texts.length ? "sentences" : "start");
+  notify(state.texts.length ? "These are guesses from the names, marked with a question mark. Accept or correct a few: each becomes an example." : "Now load reviews to find them in.");
 }
 
 // A name is sent when its field loses the focus, an example with Enter. By the time of the response, everything may have been redrawn.
@@ -47,9 +64,10 @@ function card(aspect, column) {
   const more = el("input", { className: "more", placeholder: "Add an example and press Enter", "aria-label": `Add an example of ${aspect.name}`, id: `more-${aspect.id}`, onkeydown: (event) => { if (event.key === "Enter") addExample(aspect, more); } });
   return el("article", { className: "card", colour: colour(column), "aria-label": aspect.name },
     el("div", { className: "head" }, el("i", { className: "dot" }), title, el("button", { className: "reset", title: "Remove", "aria-label": `Remove ${aspect.name}`, onclick: async () => { name.focus(); if (await act(() => api.remove(`/v1/aspects/${aspect.id}`))) notify(`Removed ${aspect.name}. Undo brings it back.`); } }, "✕")),
-    el("p", { className: "hint" }, counted(examples.length, "example"), examples.length < 3 ? " (about five are recommended)" : "",
-      quality && examples.length > 1 ? quality.recall ? `; finds ${percent(quality.recall)} of them, and ${percent(quality.precision)} of what it finds is right` : "; finds none of them yet" : ""),
-    quality && examples.length > 1 ? meter(quality.f1) : null,
+    el("p", { className: "hint" }, isGuess(aspect) ? "No example yet: guessed from its name. Accept or correct some of its sentences"
+      : !isLearned(aspect) ? "Not learned: it has no example, and the model cannot read its name. Add an example" : counted(examples.length, "example"), examples.length < 3 ? " (about five are recommended)" : "",
+      quality && quality.f1 !== null ? quality.recall ? `; finds ${percent(quality.recall)} of them, and ${percent(quality.precision)} of what it finds is right` : "; finds none of them yet" : ""),
+    quality && quality.f1 !== null ? meter(quality.f1) : null,
     el("ul", {}, ...examples.map((e) => el("li", { className: suspects.has(e.text) ? "suspect" : "" }, el("span", {}, e.text, e.corrected ? el("small", {}, " ✓") : null,
       suspects.has(e.text) ? el("small", {}, ` looks like ${suspects.get(e.text).looks_like.join(", ")}`) : null),
       el("button", { className: "reset", "aria-label": `Remove the example ${e.text.slice(0, 60)}`, title: "Remove", onclick: () => { more.focus(); act(() => api.remove(`/v1/examples/${e.id}`)); } }, "✕")))),
@@ -89,10 +107,13 @@ function drawQuality() {
     fill(summary, ...loadingReport ? [el("h2", {}, "Quality"), el("p", {}, "Predicting each example from the others …")] : [ el("h2", {}, "How it works"), el("p", {}, "Name what matters to you, and add about five sentences that mention it, in the words of your reviews. Sentences that mention several aspects help, too.")]);
     return;
   }
-  const [low, high] = report.f1_interval;
+  const expected = report.expected_f1, two = (value) => value.toFixed(2);
   fill(summary,
     el("h2", {}, "Quality"),
-    el("p", {}, el("strong", {}, `Expect an F1 of about ${report.f1.toFixed(2)}`), ` (${low.toFixed(2)} to ${high.toFixed(2)}; 1 is perfect). Each of the ${report.n_examples} examples was predicted from the others only, so this is a cautious estimate.`),
+    expected
+      ? el("p", {}, el("strong", {}, `Expect an F1 of about ${two(expected.value)}`), ` (${two(expected.low)} to ${two(expected.high)}; 1 is perfect).`)
+      : el("p", {}, el("strong", {}, "How good it is cannot be known yet."), " Label some sentences as they come, also those that mention none of the aspects."),
+    report.f1 === null ? null : el("p", {}, `Each of the ${report.n_examples} examples was predicted from others only: F1 ${two(report.f1)}.`),
     report.confusions.length ? el("p", {}, "Often confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
     report.suspects.length ? el("p", {}, `${counted(report.suspects.length, "example")} may be mislabelled (marked below).`) : null);
 }
@@ -100,9 +121,12 @@ function drawQuality() {
 export function draw() {
   if (!box.childElementCount) {
     box.append(el("h1", {}, "Aspects"), el("div", { className: "cards two" },
-      el("form", { className: "card new", onsubmit: (event) => { event.preventDefault(); add(); } }, el("h2", {}, "New aspect"),
+      el("form", { className: "card new", id: "by-name", onsubmit: (event) => { event.preventDefault(); addNames(); } }, el("h2", {}, "Begin with names"),
+        el("label", { htmlFor: "names" }, "Names of aspects, separated by commas"), names,
+        el("button", { className: "main", type: "submit" }, "Find them"), el("p", { className: "hint" }, "Their sentences are found at once, by the names alone. These are guesses for you to accept or correct.")),
+      el("form", { className: "card new", id: "by-examples", onsubmit: (event) => { event.preventDefault(); add(); } }, el("h2", {}, "New aspect with examples"),
         el("label", { htmlFor: "new-name" }, "Name, for example parking"), name, el("label", { htmlFor: "new-examples" }, "Examples, one per line"), texts,
-        el("button", { className: "main", type: "submit" }, "Add")), summary), list);
+        el("button", { type: "submit" }, "Add"))), suggested, list, el("div", { className: "cards two" }, summary, measured, people, importCard));
   }
   drawQuality();
   fill(list, ...aspects().map(card));
@@ -110,7 +134,7 @@ export function draw() {
 
 export function setVisible(now) {
   visible = now;
-  if (now && state.project) { draw(); loadReport(); }
+  if (now && state.project) { draw(); drawMeasured(); drawPeople(); drawSuggestions(); loadReport(); loadMeasured(); loadPeople(); loadSuggestions(); }
 }
 
-onChange((what) => { if (visible && what === "all") { draw(); scheduleReport(400); } });
+onChange((what) => { if (visible && what === "all") { draw(); scheduleReport(400); loadMeasured(); loadPeople(); loadSuggestions(); } });

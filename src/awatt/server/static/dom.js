@@ -13,19 +13,20 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
-// Replaces the children of a node. A control with the focus keeps it, and a field keeps what is being typed, if the new
-// children include one with the same id.
+// Replaces the children of a node. A control with the focus keeps it, and a field keeps what is being typed and where, if
+// the new children include one with the same id.
 export let filling = false;
 export function fill(node, ...children) {
   const focused = node.contains(document.activeElement) ? document.activeElement : null;
-  const typed = [...node.querySelectorAll("input:not([type]), textarea")].filter((field) => field.id && field.value !== field.defaultValue);
-  const kept = typed.map(({ id, value, selectionStart, selectionEnd }) => ({ id, value, selectionStart, selectionEnd }));
+  const fields = [...node.querySelectorAll("input:not([type]), textarea")].filter((field) => field.id && (field.value !== field.defaultValue || field === focused));
+  const kept = fields.map(({ id, value, defaultValue, selectionStart, selectionEnd }) => ({ id, typed: value !== defaultValue && value, selectionStart, selectionEnd }));
   filling = true; // removing a field fires its blur event
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   filling = false;
-  for (const { id, value, selectionStart, selectionEnd } of kept) {
+  for (const { id, typed, selectionStart, selectionEnd } of kept) {
     const field = byId(id);
-    if (field) { field.value = value; field.setSelectionRange(selectionStart, selectionEnd); }
+    if (field && typed !== false) field.value = typed;
+    field?.setSelectionRange(selectionStart, selectionEnd);
   }
   if (focused?.id) byId(focused.id)?.focus({ preventScroll: true });
 }
@@ -42,14 +43,24 @@ export function svg(tag, props = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
+// A message that disappears after a while, unless it is to stay; an action is a link shown after it.
 let hideTimer;
-export function notify(message, bad = false) {
+export function notify(message, bad = false, { stays = false, action = null } = {}) {
   const box = byId("message");
-  box.textContent = message;
+  box.replaceChildren(message, ...action ? [" ", action] : []);
   box.hidden = !message;
   box.classList.toggle("bad", bad);
   clearTimeout(hideTimer);
-  if (message) hideTimer = setTimeout(() => { box.hidden = true; }, bad ? 12000 : 4000);
+  if (message && !stays) hideTimer = setTimeout(() => { box.hidden = true; }, bad ? 12000 : 4000);
+}
+
+// Shown from the beginning of a long action until its end; null hides it. Without a total, how long it takes is unknown.
+export function progress(text, done = 0, total = 0) {
+  const bar = byId("progress").querySelector("progress");
+  byId("progress").hidden = text === null;
+  byId("progress-text").textContent = text ?? "";
+  if (total) Object.assign(bar, { max: total, value: done });
+  else bar.removeAttribute("value");
 }
 
 export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;

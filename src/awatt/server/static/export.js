@@ -1,12 +1,19 @@
 // Downloads, and code that gives the same results without the page.
 
+import * as api from "./api.js";
 import { byId, el, emptyState, notify } from "./dom.js";
 import { aspects, onChange, state } from "./state.js";
 
 const box = byId("view-export");
+const title = el("input", { id: "report-title", maxLength: 200, placeholder: "What the reviews say" });
 let visible = false;
 
-const link = (kind, label, note) => el("li", {}, el("a", { href: `/v1/project/export/${kind}`, download: `awatt-${kind}` }, label), el("small", {}, ` ${note}`));
+async function save(event, kind, query) {
+  event.preventDefault();
+  try { await api.download(`/v1/project/export/${kind}${query}`, `awatt-${kind}`); } catch (error) { notify(error.message, true); }
+}
+
+const link = (kind, label, note, query = "") => el("li", {}, el("a", { href: `/v1/project/export/${kind}${query}`, onclick: (event) => save(event, kind, query) }, label), el("small", {}, ` ${note}`));
 
 function thresholdOptions() {
   const learned = aspects().filter((a) => state.project.examples.some((e) => e.aspects.includes(a.id))); // aspects without examples are not in the file
@@ -16,13 +23,19 @@ function thresholdOptions() {
   return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold '${name.replaceAll("'", "'\\''")}=${value}'`).join("") };
 }
 
+function codeOptions() {
+  const { python, command } = thresholdOptions(), model = state.project.model;
+  if (model === "fast") return { python, command };
+  return { python: `, model=${JSON.stringify(model)}${python}`, command: ` --model '${model.replaceAll("'", "'\\''")}'${command}` };
+}
+
 function code(title, content) {
   return el("div", { className: "card" }, el("h3", {}, title), el("pre", { tabIndex: 0, role: "region", "aria-label": title }, content),
     el("button", { onclick: async () => { try { await navigator.clipboard.writeText(content); notify("Copied."); } catch { notify("Select the text and copy it."); } } }, "Copy"));
 }
 
 export function draw() {
-  const options = thresholdOptions();
+  const options = codeOptions();
   if (!aspects().length) {
     box.replaceChildren(el("h1", {}, "Export"), emptyState("There is nothing to export yet: the project has no aspects.", "aspects", "Add aspects"));
     return;
@@ -30,13 +43,16 @@ export function draw() {
   box.replaceChildren(el("h1", {}, "Export"),
     el("div", { className: "cards" },
       el("div", { className: "card" }, el("h2", {}, "Results"), el("ul", { className: "plain" },
-        link("results.csv", "CSV", "for spreadsheets; a cell that looks like a formula is quoted"), link("results.jsonl", "JSONL", "one sentence per line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
+        link("results.csv", "CSV", "a cell that looks like a formula is quoted"), link("results.csv", "CSV for Excel", "the same, marked as UTF-8", "?bom=true"), link("results.jsonl", "JSONL", "one sentence per line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
         el("p", { className: "hint" }, "Every sentence with its aspects at the current thresholds, all scores, and the columns of your file. Your labels override what was detected.")),
+      el("div", { className: "card" }, el("h2", {}, "Report"), el("p", {}, "One page to hand over or print: the charts, the comparison by column, typical sentences, and how good the detection was measured to be."),
+        el("label", { htmlFor: "report-title" }, "Title"), title, el("p", { className: "buttons" }, el("a", { className: "button", href: "/v1/project/export/report.html", onclick: (event) => save(event, "report.html", `?${new URLSearchParams({ title: title.value })}`) }, "Download the report")),
+        el("p", { className: "hint" }, "An HTML file that needs nothing else. Open it and print it to get a PDF.")),
       el("div", { className: "card" }, el("h2", {}, "Examples and detector"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "including your labels"), link("detector.zip", "Detector", "a folder with the model; works offline")))),
     el("h2", {}, "Without this page"),
     el("div", { className: "cards two" },
       code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${options.python})\nprint(detector.detect("The soup was cold."))`),
-      code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${options.command} --out found.jsonl`),
+      code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${options.command} --out found.jsonl\nawatt report reviews.csv --reviews --examples awatt-examples.jsonl${options.command} --html report.html`),
       code("API", `curl ${location.origin}/v1/detect \\\n  -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" \\\n  -d '{"texts": ["The soup was cold."]}'`)));
 }
 

@@ -1,26 +1,38 @@
 // The table of sentences. Only the visible rows exist, so that 100,000 scroll like 100.
 
-import * as api from "./api.js";
 import { byId, el, emptyState, fill, notify } from "./dom.js";
-import { marked, spans } from "./marked.js";
-import { aspects, changed, colour, found, hasScores, label, labelOf, onChange, recount, reload, requestWords, saving, score, scoreText, state, thresholdOf } from "./state.js";
+import { drawDetail, findAspect } from "./detail.js";
+import { marked } from "./marked.js";
+import { back, finish, inQueue, isLoading, skip } from "./queue.js";
+import { aspects, changed, colour, found, foundBefore, hasScores, isBlind, isGuess, isLearned, label, labelOf, noteOf, onChange, person, requestWords, saving, scoreText, state, votesOf } from "./state.js";
 
-const table = byId("table"), rows = byId("rows"), detail = byId("detail");
+const table = byId("table"), rows = byId("rows"), MOST_SELECTED = 2000; // labelled at once
 const height = () => (matchMedia("(max-width: 760px)").matches ? 88 : 60);
-let drawScheduled = false, loading = false, drawnRows = new Map(); // the rows that exist: {node, key} by sentence
+let drawScheduled = false, drawnRows = new Map(); // the rows that exist: {node, key} by sentence
 
 function chips(row) {
+  if (isBlind(row)) return [];
   const all = aspects(), here = found(row);
-  const list = here.map((a) => el("span", { className: "chip", title: a.name, colour: colour(all.indexOf(a)) }, `${a.name} `, el("small", {}, scoreText(row, a))));
+  const guessed = (a) => isGuess(a) && !labelOf(row);
+  const list = here.map((a) => el("span", { className: `chip${guessed(a) ? " guess" : ""}`, title: guessed(a) ? `${a.name}: a guess from the name alone` : a.name, colour: colour(all.indexOf(a)) },
+    `${a.name}${guessed(a) ? "?" : ""} `, el("small", {}, scoreText(row, a))));
   if (!hasScores() && !labelOf(row)) list.push(el("span", { className: "chip none pending", title: "Not detected yet" }, "…"));
+  else if (!list.length && !labelOf(row) && !all.some(isLearned)) return list; // nothing was learned, so nothing can be said
   else if (all.length && !list.length) list.push(el("span", { className: "chip none" }, "none"));
   return list;
 }
 
+// In front of the aspects of a sentence that the last action changed: those that were found before.
+function earlier(row) {
+  if (!wasChanged(row)) return null;
+  return el("small", { className: "earlier" }, `was ${foundBefore(row).map((a) => a.name).join(", ") || "none"} →`);
+}
+const wasChanged = (row) => Boolean(state.changes?.ids.has(state.ids[row])) && !labelOf(row);
+
 // A row is rebuilt only if its key, and so its look, has changed: most rows stay while the user scrolls or moves a threshold.
 function drawRow(row, place) {
   const chosen = row === state.chosen, labelled = Boolean(labelOf(row));
-  const key = [state.reviews, state.learned, state.fingerprints[row], chosen, labelled, saving(row), hasScores(), state.words.has(state.ids[row])].join(" ");
+  const key = [state.reviews, state.selected.has(state.ids[row]), noteOf(row), isBlind(row), Object.keys(votesOf(row)).join("\n"), state.learned, state.fingerprints[row], chosen, labelled, saving(row), hasScores(), state.words.has(state.ids[row]), wasChanged(row)].join(" ");
   const kept = drawnRows.get(row), same = kept?.key === key;
   const node = same ? kept.node : makeRow(row, chosen, labelled);
   requestWords(row);
@@ -30,11 +42,54 @@ function drawRow(row, place) {
   return { node, key };
 }
 
+// Who labelled a sentence, in words.
+export function labelledBy(row) {
+  const names = Object.keys(votesOf(row)), you = person();
+  if (!names.length || (names.length === 1 && names[0] === you)) return "you";
+  return names.map((name) => (name === you ? "you" : name || "someone without a name")).join(" and ");
+}
+
 function makeRow(row, chosen, labelled) {
-  return el("div", { className: `row${chosen ? " chosen" : ""}${labelled ? " labelled" : ""}${saving(row) ? " saving" : ""}`, role: "option", id: `row-${row}`,
-    "aria-selected": String(chosen), onclick: () => choose(row) },
+  const picked = state.selected.has(state.ids[row]), note = noteOf(row), by = labelled && `Labelled by ${labelledBy(row)}`;
+  return el("div", { className: `row${chosen ? " chosen" : ""}${labelled ? " labelled" : ""}${saving(row) ? " saving" : ""}${picked ? " picked" : ""}`, role: "option", id: `row-${row}`,
+    "aria-selected": String(chosen || picked), onclick: (event) => click(row, event) },
+    el("span", { className: "tick", "aria-hidden": "true", title: "Select" }),
     el("div", { className: "text" }, ...marked(row)),
-    el("div", { className: "chips" }, labelled && el("span", { className: "person", title: "Labelled by you" }, "✓", el("span", { className: "spoken" }, " labelled by you: ")), ...chips(row)));
+    el("div", { className: "chips" }, note && el("span", { className: "noted", title: note }, "✎", el("span", { className: "spoken" }, ` note: ${note} `)),
+      labelled && el("span", { className: "person", title: by }, "✓", el("span", { className: "spoken" }, ` ${by}: `)), earlier(row), ...chips(row)));
+}
+
+// With Ctrl or on its box a sentence is selected besides others, with Shift all up to it.
+function click(row, event) {
+  const id = state.ids[row];
+  if (event.shiftKey && state.chosen !== null) selectTo(row);
+  else if (event.ctrlKey || event.metaKey || event.target.className === "tick") {
+    if (!state.selected.size && !event.target.matches(".tick") && state.chosen !== null) state.selected.add(state.ids[state.chosen]);
+    state.selected.has(id) ? state.selected.delete(id) : state.selected.add(id);
+  } else state.selected.clear();
+  choose(row);
+  changed("selection");
+}
+
+function selectTo(row) {
+  const [one, two] = [state.rows.indexOf(state.chosen), state.rows.indexOf(row)].sort((a, b) => a - b);
+  select(state.rows.slice(Math.max(0, one), two + 1));
+}
+
+function select(list) {
+  for (const row of list.slice(0, MOST_SELECTED)) state.selected.add(state.ids[row]);
+  if (list.length > MOST_SELECTED) notify(`Only the first ${MOST_SELECTED.toLocaleString("en")} are selected: more cannot be labelled at once.`);
+}
+
+export function selectAll() {
+  state.selected.clear();
+  select(state.rows);
+  changed("selection");
+}
+
+export function clearSelection() {
+  state.selected.clear();
+  changed("selection");
 }
 
 export function draw() {
@@ -72,6 +127,7 @@ export function choose(row, focus = true) {
   if (focus) table.focus({ preventScroll: true });
   draw();
   drawDetail();
+  changed("view");
 }
 
 function move(by) {
@@ -85,17 +141,33 @@ function move(by) {
   choose(state.rows[Math.min(state.rows.length - 1, Math.max(0, place + by))]);
 }
 
+function extend(by) {
+  if (state.chosen === null) return;
+  state.selected.add(state.ids[state.chosen]);
+  move(by);
+  state.selected.add(state.ids[state.chosen]);
+  changed("selection");
+}
+
+function toggleSelected() {
+  const id = state.ids[state.chosen];
+  if (state.chosen === null) return;
+  state.selected.has(id) ? state.selected.delete(id) : state.selected.add(id);
+  changed("selection");
+}
+
 // A label is exactly what is shown: the first change also adopts everything else that was found.
-function toggle(aspect) {
+export function toggle(aspect) {
   if (!aspect || !canLabel()) return;
   const ids = found(state.chosen).map((a) => a.id);
   label(state.chosen, ids.includes(aspect.id) ? ids.filter((id) => id !== aspect.id) : [...ids, aspect.id]);
 }
 
-function accept(ids) {
+export function accept(ids) {
   if (!aspects().length || !canLabel()) return;
   const row = state.chosen;
   label(row, ids ?? found(row).map((a) => a.id));
+  if (inQueue()) { finish(row); return; }
   const place = state.rows.indexOf(row); // it may no longer match the filter, nor other sentences with the same text
   const next = place < 0 ? state.rows.find((other) => other > row) : state.rows[place + 1];
   if (next !== undefined) choose(next);
@@ -109,68 +181,20 @@ function canLabel() {
   return true;
 }
 
-export async function labelNext() {
-  if (loading) return;
-  loading = true;
-  const { filter, chosen, reviews } = state, view = document.body.dataset.view;
-  try {
-    const { suggestions } = await api.post("/v1/suggest", { k: 20 });
-    if (filter !== state.filter || chosen !== state.chosen || view !== document.body.dataset.view || document.activeElement.id === "search") return; // the user has moved on
-    if (!suggestions.length) { notify("There is nothing left to label."); return; }
-    if (reviews !== state.reviews || !suggestions.some((s) => state.rowOf.has(s.id))) { await reload(); return; } // suggestions for other reviews
-    state.filter = { aspect: null, kind: "all", text: "", only: new Set(suggestions.map((s) => s.id)) };
-    recount();
-    changed();
-    table.scrollTop = 0;
-    choose(state.rows[0]);
-    notify("The most useful sentences first: correct them with the number keys, accept them with Enter.");
-  } catch (error) {
-    notify(error.message, true);
-  } finally {
-    loading = false;
-  }
-}
-
-export function drawDetail() {
-  const row = state.chosen;
-  if (row === null || !(row < state.texts.length)) {
-    fill(detail, el("p", { className: "hint" }, state.texts.length ? "Choose a sentence to see its scores and to correct its aspects." : "Here you will see the scores of a sentence and correct its aspects."));
-    return;
-  }
-  if (!aspects().length) {
-    fill(detail, el("p", { className: "full" }, state.texts[row]), el("p", { className: "hint" }, `Review ${state.review[row]}`), emptyState("There are no aspects yet.", "aspects", "Add aspects"));
-    return;
-  }
-  const here = new Set(found(row).map((a) => a.id)), labelled = labelOf(row), words = spans(row);
-  const list = aspects().map((aspect, column) => {
-    const value = score(row, aspect), shown = scoreText(row, aspect), bar = el("span", { className: "bar" }, el("i", {}), el("b", {}));
-    bar.firstChild.style.setProperty("width", `${100 * value}%`);
-    bar.lastChild.style.setProperty("left", `${100 * Math.min(1, thresholdOf(aspect))}%`);
-    const own = words.flatMap((s) => s.marks.filter((m) => m.aspect === aspect).map((m) => `${state.texts[row].slice(s.start, s.end)} ${m.weight.toFixed(2)}`));
-    return el("button", { className: "toggle", id: `toggle-${aspect.id}`, colour: colour(column), "aria-pressed": String(here.has(aspect.id)),
-      onclick: (event) => { toggle(aspect); if (event.detail) table.focus({ preventScroll: true }); }, // after a mouse click, so that Enter accepts
-      "aria-label": `${aspect.name}, score ${shown}, ${here.has(aspect.id) ? "mentioned" : "not mentioned"}` },
-      column < 9 ? el("kbd", {}, String(column + 1)) : el("span", {}), el("span", { className: "name", title: aspect.name }, aspect.name), bar, el("span", { className: "value" }, shown),
-      own.length ? el("span", { className: "words" }, own.join(" · ")) : null);
-  });
-  fill(detail,
-    el("p", { className: "full" }, ...marked(row)),
-    el("p", { className: "hint" }, `${labelled ? "Labelled by you" : "Detected"} · review ${state.review[row]}`),
-    el("div", { className: "toggles" }, ...list),
-    el("div", { className: "buttons" },
-      el("button", { className: "main", id: "accept", onclick: () => accept() }, "Accept ", el("kbd", {}, "Enter")),
-      el("button", { id: "accept-none", onclick: () => accept([]) }, "None ", el("kbd", {}, "0")),
-      labelled ? el("button", { id: "remove-label", onclick: () => { removeLabel(); table.focus(); } }, "Remove label ", el("kbd", {}, "⌫")) : null),
-    el("p", { className: "hint" }, "Coloured words show where the model paid attention; they do not prove why it decided."));
-}
-
-const removeLabel = () => { if (state.chosen !== null) label(state.chosen, null); };
+export const removeLabel = () => { if (state.chosen !== null) label(state.chosen, null); };
 
 export function key(event) {
   const page = Math.max(1, Math.floor(table.clientHeight / height()) - 1);
   const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9 };
-  if (event.key in moves) move(moves[event.key]);
-  else if (loading || event.repeat) return /^([0-9]|Enter|Backspace|Delete)$/.test(event.key); // ignored: meant for a sentence that is not shown yet
+  if (event.shiftKey && event.key in moves) extend(moves[event.key]);
+  else if (event.key in moves) move(moves[event.key]);
+  else if (event.key === " ") toggleSelected();
+  else if (event.key === "Escape" && state.selected.size) clearSelection();
+  else if (event.key.toLowerCase() === "a") findAspect();
+  else if (inQueue() && event.key.toLowerCase() === "s") skip();
+  else if (inQueue() && event.key.toLowerCase() === "b") back();
+  else if (state.selected.size > 1) return false; // the selection has buttons of its own
+  else if (isLoading() || event.repeat) return /^([0-9]|Enter|Backspace|Delete)$/.test(event.key); // ignored: meant for a sentence that is not shown yet
   else if (event.key >= "1" && event.key <= "9") toggle(aspects()[Number(event.key) - 1]);
   else if (event.key === "0") accept([]);
   else if (event.key === "Enter") accept();
@@ -181,4 +205,4 @@ export function key(event) {
 
 table.addEventListener("scroll", scheduleDraw, { passive: true });
 addEventListener("resize", scheduleDraw);
-onChange((what) => { if (what !== "busy") { scheduleDraw(); what === "threshold" ? requestAnimationFrame(drawDetail) : drawDetail(); } });
+onChange((what) => { if (what !== "busy" && what !== "view") { scheduleDraw(); what === "threshold" ? requestAnimationFrame(drawDetail) : drawDetail(); } });

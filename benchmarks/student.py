@@ -1,0 +1,186 @@
+"""The student of the accurate model: distilled, and its speed measured: results/student/.
+
+python benchmarks/student.py teach --data datasets            the teacher's vectors of all text, once, into --cache
+python benchmarks/student.py distill --name NAME              trains a student on them: NAME.safetensors in --cache
+python benchmarks/student.py gain --student FILE              what students and the teacher add to the fast model's AUC
+python benchmarks/student.py speed --model FOLDER             sentences per second, against sentence-transformers
+
+`awatt train-detector --encoder NAME.safetensors` then trains a model on its vectors; `--encoder FOLDER` does so with
+the teacher itself, for comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from awatt import AspectDetector
+from awatt.arrays import Sentences
+from awatt.aspect_model.context import Memory
+from awatt.aspect_model.learner import SAMPLE, TrainedParts, learn, probabilities
+from awatt.aspect_model.model import ACCURATE, AspectModel
+from awatt.aspect_model.names import LabelledSentences
+from awatt.aspect_model.student.distill import DistillConfig, make_student
+from awatt.aspect_model.student.encoder import StudentEncoder
+from awatt.aspect_model.student.module import StudentConfig
+from awatt.aspect_model.student.teacher import MAX_LENGTH, load_teacher, read_taught, teach_all
+from awatt.aspect_model.student.text import read_texts, vary
+from awatt.aspect_model.train import load_merged, read_vectors
+from awatt.aspect_model.train_encoder import read_encoder
+from awatt.encoders.hub import find_model
+from awatt.files import shared_folder, write_text
+from awatt.metrics import macro_f1, roc_auc
+from curve import best_f1
+from curve_sets import CHOOSING, LabelledSet, draw_labels, labelled, load_sets
+
+VARIATIONS = 90_000  # sentences made from others
+
+
+def teach(cache: Path, data: Path, teacher: str, more: list[Path], seed: int) -> None:
+    """Every sentence, variations of them and every token alone; files that are there already are kept."""
+    vectors = read_vectors()
+    model = load_teacher(teacher, vectors.tokenizer)
+    texts = read_texts(shared_folder() / "data", data, more)
+    texts += vary(texts, VARIATIONS, seed)
+    texts = [texts[number] for number in np.random.default_rng(seed).permutation(len(texts))]
+    sentences = Sentences.from_texts(vectors.tokenizer, texts, MAX_LENGTH, vectors.unknown)
+    teach_all(model, sentences, cache / "teacher" / "pool")
+    n_words = len(vectors.stored.table)
+    alone = Sentences(np.arange(n_words), np.ones(n_words, dtype=np.int64))
+    teach_all(model, alone, cache / "teacher" / "words")
+
+
+def distill(cache: Path, name: str, config: DistillConfig) -> None:
+    """Train a student on what ``teach`` wrote; a run that was stopped is resumed."""
+    vectors = read_vectors()
+    units, norms = vectors.token_vectors(np.arange(len(vectors.stored.table)))
+    taught, alone = (read_taught(sorted((cache / "teacher" / which).glob("*.npz"))) for which in ("pool", "words"))
+    checkpoint = cache / f"{name}.checkpoint"
+    tensors = make_student(taught, alone, units * norms, StudentConfig(), config, checkpoint)
+    save_file(tensors, cache / f"{name}.safetensors")
+
+
+def gain(data: Path, students: list[str], teacher: str, out: Path) -> None:
+    """AUC and F1 of the fast model's numbers on potion's vectors alone, and with others beside them.
+
+    Nothing is trained again. 5 examples per aspect and their names, a file of 500 sentences or none, 5 draws.
+    """
+    model = AspectModel.load()
+    sample = model.tokenize(load_merged(data, "train").sentences[:3000])
+    found: dict[str, Any] = {}
+    for name in ("none", *students, teacher):
+        encoder = read_encoder(name, model.vectors, sample)
+        context = encoder.context(model.vectors)
+        vectors = replace(model.vectors, context=None if context is None else Memory(context, math.inf, np.float16))
+        parts = replace(
+            model.parts,
+            vectors=vectors,
+            settings=model.parts.settings._replace(centre=vectors.mean_vectors(sample).mean(0)),
+            plain_background=vectors.embed(model.weights.plain_background.sentences()),
+            background=vectors.embed(model.weights.background.sentences()),
+        )
+        for which in CHOOSING:
+            for n_file in (0, SAMPLE):
+                key = f"{which}, {'file' if n_file else 'no file'}"
+                found.setdefault(Path(name).stem, {})[key] = _measure(parts, load_sets()[which](), n_file)
+                print(name, key, found[Path(name).stem][key], flush=True)
+    write_text(out / "gain.json", json.dumps(found, indent=1) + "\n")
+
+
+def _measure(parts: TrainedParts, data: LabelledSet, n_file: int) -> dict[str, float]:
+    sentences = parts.vectors.tokenize(data.texts)
+    rows = []
+    for number in range(5):
+        draw = draw_labels(data, number)
+        known, test = labelled(draw, "5"), draw.test[:1500]
+        assert known is not None
+        file = np.sort(np.random.default_rng(0).permutation(test)[:n_file])
+        given = LabelledSentences(sentences.take(known), data.labels[known])
+        learned = learn(parts, given, data.aspects, sentences.take(file) if n_file else None)
+        scores, truth = probabilities(parts, learned, sentences.take(test)), data.labels[test]
+        found = scores >= learned.thresholds.balanced
+        rows.append([float(roc_auc(scores, truth)), best_f1(scores, truth), float(macro_f1(found, truth))])
+    means = np.mean(rows, 0)
+    return dict(zip(("auc", "best_f1", "macro_f1"), means.round(4).tolist(), strict=True))
+
+
+def speed(data: Path, folder: Path, teacher: str, out: Path, n_sentences: int, repeats: int) -> None:
+    """Sentences per CPU second from text, one thread, in turns: sentence-transformers, the student, the detector."""
+    from sentence_transformers import SentenceTransformer
+
+    transformer = SentenceTransformer(str(find_model(teacher)), device="cpu")
+    model = AspectModel.load(folder)
+    student = StudentEncoder(model.weights.student, model.weights.vectors)  # type: ignore[arg-type]
+    examples = {
+        f"aspect {n}": [f"{word} {n}" for word in ("food", "staff", "price", "room", "view")] for n in range(10)
+    }
+
+    detector = AspectDetector.from_examples(examples, model=folder)
+    memory: Memory = detector.loaded_model.vectors.context  # type: ignore[attr-defined]
+
+    def detect(texts: list[str]) -> None:
+        memory.clear()
+        detector.detect_many(texts, words=False)
+
+    ways: dict[str, Callable[[list[str]], object]] = {
+        "sentence-transformers": transformer.encode,
+        "student": lambda texts: student(model.tokenize(texts)),
+        "detector, 10 aspects": detect,
+    }
+    found: dict[str, Any] = {}
+    for which, texts in _speed_texts(data, n_sentences).items():
+        rates: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(repeats):
+            for way, run in ways.items():
+                began = time.process_time()
+                run(texts)
+                rates[way].append(len(texts) / (time.process_time() - began))
+        tokens = float(model.tokenize(texts).lengths.mean())
+        found[which] = {"tokens": tokens, **{way: round(float(np.median(values))) for way, values in rates.items()}}
+        print(which, found[which], flush=True)
+    write_text(out / "speed.json", json.dumps(found, indent=1) + "\n")
+
+
+def _speed_texts(data: Path, count: int) -> dict[str, list[str]]:
+    found = {"FewAsp validation": list(dict.fromkeys(load_merged(data, "val").sentences))}
+    for name in ("courses", "feedback"):
+        lines = (shared_folder() / "data" / "domains" / f"{name}.jsonl").read_text("utf-8").splitlines()
+        found[name] = list(dict.fromkeys(json.loads(line)["text"] for line in lines))
+    return {name: texts[:count] for name, texts in found.items()}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("teach", "distill", "gain", "speed"))
+    parser.add_argument("--cache", type=Path, default=Path("student-cache"))
+    parser.add_argument("--data", type=Path, default=Path("datasets"))
+    parser.add_argument("--teacher", default="minilm", help="a BERT-like encoder's folder [all-MiniLM-L6-v2]")
+    parser.add_argument("--more", type=Path, nargs="*", default=[], help="text files with a sentence per line")
+    parser.add_argument("--name", default="student")
+    parser.add_argument("--epochs", type=float, default=DistillConfig.epochs)
+    parser.add_argument("--student", nargs="+", default=["student"], help="for gain: files, or student, the package's")
+    parser.add_argument("--model", type=Path, default=ACCURATE, help="a model's folder [the accurate model]")
+    parser.add_argument("--out", type=Path, default=Path("results/student"))
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    import torch
+
+    torch.set_num_threads(1)
+    if given.what == "teach":
+        teach(given.cache, given.data, given.teacher, given.more, seed=5)
+    elif given.what == "distill":
+        distill(given.cache, given.name, DistillConfig(epochs=given.epochs))
+    elif given.what == "gain":
+        gain(given.data, given.student, given.teacher, given.out)
+    else:
+        speed(given.data, given.model, given.teacher, given.out, n_sentences=1000, repeats=5)

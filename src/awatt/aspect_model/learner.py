@@ -1,0 +1,320 @@
+"""What a detector learns from labels, names and a file, and the probabilities that follow.
+
+labels + names ──► evidence ──► network ──► logits ──► calibration ──► probabilities ──► thresholds
+file ──────────────┘ └────────────┘  left-out logits ──┘ └── words       └── of the file ──┘
+
+Without a file the plain network and its own background are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.arrays import Integers, Sentences, unit
+from awatt.aspect_model.calibration import (
+    Calibration,
+    CalibrationPrior,
+    assign_folds,
+    calibrate,
+    representative_weights,
+    uncalibrated,
+)
+from awatt.aspect_model.classifiers import Scores, Settings, score, score_sums, weigh_tokens
+from awatt.aspect_model.decisions import AIMS, Thresholds, common_threshold, move_towards, thresholds
+from awatt.aspect_model.evidence import (
+    FEATURES,
+    LearnedEvidence,
+    arrange_evidence,
+    compute_evidence,
+    learn_evidence,
+    stack_evidence,
+)
+from awatt.aspect_model.names import LabelledSentences, add_names, name_words
+from awatt.aspect_model.network import SCORES, AspectBiases, Network, condition, read_scores
+from awatt.aspect_model.plain_network import PlainNetwork, compute_plain_logits
+from awatt.aspect_model.vectors import EmbeddedSentences, TokenVectors, WordTable
+from awatt.aspect_model.words import WordRidge, learn_words, no_words, score_words
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+FOLDS = 5
+FEWEST_DRAWN = 5.0  # sentences that may be a sample of the file, below which labels do not calibrate
+HALF_TRUSTED = 10.0  # such sentences, from which on learned thresholds count for more than the model's own
+FEWEST_OFF_TOPIC = 10  # labelled sentences without a file that show that sentences were labelled as they came
+MANY_PER_ASPECT = 20  # labelled sentences, from which on they calibrate even without a file and off-topic ones
+SAMPLE = 500  # sentences of a file that are looked at
+FEWEST_REVIEWS = 10  # sentences of a file, below which it says nothing
+SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to the network's logit
+# A name says more on new kinds of text than the network found on those that it was trained on (results/LOG.md).
+NAME_WEIGHT, NAME_SHIFT = 1.0, -0.2  # added to its logit: the likeness to the name, on the file's scale
+# With fewer aspects the network finds too much: a file is about as many topics, whoever looks for one of them.
+FEW_ASPECTS = 5
+N_VALUES = 2 + len(SINGLE_SCORES)  # the logit, the single scores, the words
+MOST_TABULATED = 200  # aspects; the table of the whole vocabulary has 0.7 MB per aspect
+_NAME_SCORE = SCORES.index("name_in_file")
+_SINGLE_COLUMNS = [FEATURES.index(name) for name in SINGLE_SCORES]
+_SINGLE_NUMBERS = [SCORES.index(name) for name in SINGLE_SCORES]
+# "balanced", with a file but without labels that calibrate: how frequent an aspect is, is then known too badly for a
+# threshold of its own (results/LOG.md)
+FILE_THRESHOLD = 0.2
+NO_FILE = {"precise": 0.75, "thorough": 0.1}  # without a file and without enough labels to know better
+
+
+@dataclass(frozen=True)
+class TrainedParts:
+    """Everything that is fixed before a user comes."""
+
+    vectors: TokenVectors
+    settings: Settings
+    plain: PlainNetwork  # without a file
+    plain_background: EmbeddedSentences
+    network: Network  # with a file
+    background: EmbeddedSentences
+    prior: CalibrationPrior
+    threshold: float  # "balanced", without a file and without enough labels to know better
+
+
+class LearnedAspects(NamedTuple):
+    """All that detection needs: arrays only, no text."""
+
+    evidence: LearnedEvidence
+    biases: AspectBiases | None  # None without a file
+    words: WordRidge
+    calibration: Calibration
+    known_values: Floats  # (n, n_aspects, n_values) of the file's sample; without one, left-out ones of the labels
+    known_weights: Floats  # (n,) how much each counts
+    n_drawn: float  # about how many labelled sentences are like a random sample of the file
+    thresholds: Thresholds
+
+
+def learn(
+    parts: TrainedParts, given: LabelledSentences, names: Sequence[str], reviews: Sentences | None = None
+) -> LearnedAspects:
+    """From labelled sentences, the aspects' names ("" for none), and sentences of the file, at most ``SAMPLE``.
+
+    Every aspect has an example or a name. The same input gives the same result: nothing is random.
+    """
+    file = _unlabelled(parts, reviews, given.sentences)
+    fitted = _fit(parts, given, names, file)
+    n_aspects = given.labels.shape[1]
+    calibration, words, n_drawn = uncalibrated(N_VALUES, n_aspects, parts.prior), no_words(n_aspects), 0.0
+    values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
+    if file is not None:
+        values, weights = fitted.values(parts, words, file), np.ones(len(file.sentences.lengths))
+    sample = _sample_weights(given.labels, values, calibration)
+    if sample.sum() >= FEWEST_DRAWN:
+        words, left_out = _left_out(parts, given, names, file, sample)
+        calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
+        values, weights = (left_out, sample) if file is None else (fitted.values(parts, words, file), weights)
+    own = parts.threshold if file is None else FILE_THRESHOLD
+    cuts = _thresholds(own, calibration, values, weights, n_drawn)
+    return LearnedAspects(fitted.evidence, fitted.biases, words, calibration, values, weights, n_drawn, cuts)
+
+
+def probabilities(
+    parts: TrainedParts, learned: LearnedAspects, sentences: Sentences, table: WordTable | None = None
+) -> Floats:
+    """How likely each sentence mentions each aspect. (n_sentences, n_aspects)
+
+    With the table of `tabulate_words` what words say is looked up.
+    """
+    fitted = _Fitted(learned.evidence, learned.biases)
+    if table is None or not len(sentences.lengths):
+        values = fitted.values(parts, learned.words, _read(parts, sentences))
+    else:
+        weighed, vectors = np.split(table.sums(sentences), [6 * len(learned.evidence.names)], axis=1)
+        raw = score_sums(
+            parts.settings, learned.evidence.classifiers, learned.evidence.examples, weighed, unit(vectors)
+        )
+        values = fitted.add_words(parts, learned.words, sentences, fitted.read_scores(parts, raw))
+    return _logistic(learned.calibration.logits(values))
+
+
+def tabulate_words(parts: TrainedParts, learned: LearnedAspects) -> WordTable | None:
+    """What each word says about each aspect, and then its part in the mean vector of a sentence.
+
+    None if that depends on the sentence, or for too many aspects.
+    """
+    evidence, vectors = learned.evidence, parts.vectors
+    n_aspects = len(evidence.names)
+    if vectors.context is not None or n_aspects > MOST_TABULATED:
+        return None
+
+    def compute(ids: Integers) -> npt.NDArray[np.float32]:
+        tokens, norms = vectors.token_vectors(ids)
+        weighed = weigh_tokens(parts.settings, evidence.classifiers, evidence.names, tokens)
+        return np.concatenate([weighed, tokens * norms], 1)
+
+    return WordTable(len(vectors.word_norms), 6 * n_aspects + vectors.stored.table.shape[1], compute)
+
+
+def left_out_probabilities(
+    parts: TrainedParts,
+    learned: LearnedAspects,
+    given: LabelledSentences,
+    names: Sequence[str],
+    reviews: Sentences | None,
+) -> Floats:
+    """Of each labelled sentence by a detector that was fitted without it. (n_labelled, n_aspects)
+
+    They are calibrated as the detector is; 0 for an aspect that nothing else describes.
+    """
+    file = _unlabelled(parts, reviews, given.sentences)
+    if learned.biases is None and len(learned.known_values):  # without a file these are the left-out ones
+        values = learned.known_values
+        return np.where(values[..., :-1].any(-1), _logistic(learned.calibration.logits(values)), 0.0)
+    values = np.concatenate([_cross_fit(parts, given, names, file), np.zeros((*given.labels.shape, 1))], -1)
+    known = values.any(-1)
+    if len(learned.words.ids):
+        in_file = learned.known_values[:0] if file is None else learned.known_values
+        plain = uncalibrated(N_VALUES, given.labels.shape[1], parts.prior)
+        sample = _sample_weights(given.labels, in_file, plain)
+        _, values = _add_words(parts, given, values, sample)
+    return np.where(known, _logistic(learned.calibration.logits(values)), 0.0)
+
+
+def _left_out(
+    parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None, sample: Floats
+) -> tuple[WordRidge, Floats]:
+    """What words add, and the values of each labelled sentence by a detector that was fitted without it."""
+    values = np.concatenate([_cross_fit(parts, given, names, file), np.zeros((*given.labels.shape, 1))], -1)
+    words, with_words = _add_words(parts, given, values, sample)
+    if calibrate(with_words, given.labels, sample, parts.prior).weights[-1] > 0:
+        return words, with_words
+    return no_words(given.labels.shape[1]), values  # the labels show that words only mislead
+
+
+def _add_words(
+    parts: TrainedParts, given: LabelledSentences, values: Floats, sample: Floats
+) -> tuple[WordRidge, Floats]:
+    """Learn words from what the calibrated values get wrong, and put them into the last column."""
+    calibration = calibrate(values, given.labels, sample, parts.prior)
+    errors = given.labels - _logistic(calibration.logits(values))
+    words, left_out = learn_words(parts.vectors.word_norms, given.sentences, errors, sample)
+    return words, np.concatenate([values[..., :-1], left_out[..., None]], -1)
+
+
+class _Read(NamedTuple):
+    """Sentences, read once."""
+
+    sentences: Sentences
+    embedded: EmbeddedSentences
+
+
+def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
+    return _Read(sentences, parts.vectors.embed(sentences))
+
+
+def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> _Read | None:
+    """The file without its labelled sentences, whose scores are better than those of new ones; None if it is small."""
+    if reviews is None:
+        return None
+    known = set(labelled.keys())
+    unlabelled = [number for number, key in enumerate(reviews.keys()) if key not in known]
+    return _read(parts, reviews.take(np.array(unlabelled))) if len(unlabelled) >= FEWEST_REVIEWS else None
+
+
+def known_probabilities(learned: LearnedAspects) -> Floats:
+    """Of the file's sample, or left-out ones of the labels; what thresholds and estimates are made from."""
+    return _logistic(learned.calibration.logits(learned.known_values))
+
+
+def _thresholds(own: float, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
+    """From the values of the file's sample, or of labels that stand for one; ``own`` is the model's for "balanced"."""
+    n_aspects = len(calibration.shift)
+    if not len(values):
+        return Thresholds(np.full(n_aspects, own), **{aim: np.full(n_aspects, cut) for aim, cut in NO_FILE.items()})
+    known = _logistic(calibration.logits(values))
+    found = Thresholds(**{aim: thresholds(known, aim, weights) for aim in AIMS})
+    # One common threshold is known better than one per aspect, and the model's own better than what few labels say.
+    drawn_together = move_towards(found.balanced, common_threshold(known, weights), 0.5)
+    return found._replace(balanced=move_towards(drawn_together, own, HALF_TRUSTED / (HALF_TRUSTED + n_drawn)))
+
+
+class _Fitted(NamedTuple):
+    evidence: LearnedEvidence
+    biases: AspectBiases | None
+
+    def values(self, parts: TrainedParts, words: WordRidge, read: _Read) -> Floats:
+        """What the calibration reads. (n_sentences, n_aspects, n_values)"""
+        return self.add_words(parts, words, read.sentences, self.network_values(parts, read.embedded))
+
+    def add_words(self, parts: TrainedParts, words: WordRidge, sentences: Sentences, values: Floats) -> Floats:
+        """The values of the network, and what the words add. (n_sentences, n_aspects, n_values)"""
+        of_words = score_words(words, parts.vectors.word_norms, sentences)
+        return np.concatenate([values, of_words[..., None]], -1)
+
+    def network_values(self, parts: TrainedParts, sentences: EmbeddedSentences) -> Floats:
+        """The network's logit, then single scores. (n_sentences, n_aspects, n_values - 1)"""
+        learned = self.evidence
+        return self.read_scores(
+            parts, score(parts.settings, learned.classifiers, learned.examples, learned.names, sentences)
+        )
+
+    def read_scores(self, parts: TrainedParts, raw: Scores) -> Floats:
+        """The same from scores."""
+        if self.biases is None:
+            evidence = arrange_evidence(self.evidence, raw)
+            logits = compute_plain_logits(parts.plain, evidence).astype(np.float64)
+            return np.concatenate([logits[..., None], evidence[..., _SINGLE_COLUMNS]], -1)
+        scores = stack_evidence(self.evidence, raw, SCORES)
+        logits = read_scores(parts.network, self.biases, scores.astype(np.float64))
+        logits = logits + NAME_WEIGHT * scores[_NAME_SCORE] + NAME_SHIFT
+        logits += np.log(min(1.0, logits.shape[1] / FEW_ASPECTS))
+        return np.stack([logits, *(scores[number] for number in _SINGLE_NUMBERS)], -1)
+
+
+def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None) -> _Fitted:
+    examples = add_names(given, names, parts.vectors.tokenize)
+    vectors = parts.vectors.name_vectors(names)
+    sentences = parts.vectors.embed(examples.sentences)
+    labels = examples.labels.astype(np.float32)
+    background = parts.plain_background if file is None else parts.background
+    of_file = None if file is None else file.embedded
+    learned = learn_evidence(parts.settings, sentences, labels, background, vectors, of_file)
+    if of_file is None:
+        return _Fitted(learned, None)
+    evidence = compute_evidence(parts.settings, learned, of_file).astype(np.float64)
+    return _Fitted(learned, condition(parts.network, evidence[:1], evidence))
+
+
+def _sample_weights(labels: Bools, values: Floats, calibration: Calibration) -> Floats:
+    """How much each labelled sentence counts as one drawn at random, given the file's values. (n_labelled,)"""
+    weights = representative_weights(labels, _logistic(calibration.logits(values)))
+    if len(values):
+        return weights
+    # Without a file, off-topic labels or a great many show that sentences were labelled as they came.
+    as_they_came = (~labels.any(1)).sum() >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * labels.shape[1]
+    return weights * float(as_they_came)
+
+
+def _cross_fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None) -> Floats:
+    """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
+    folds = assign_folds(given.labels, FOLDS)
+    found = np.zeros((*given.labels.shape, N_VALUES - 1))
+    for fold in range(FOLDS):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        kept = LabelledSentences(given.sentences.take(inside), given.labels[inside])
+        known = np.flatnonzero(kept.labels.any(0) | np.array([bool(name_words(name)) for name in names]))
+        if not len(known) or not len(outside):
+            continue
+        # An aspect whose only example is left out keeps the prior's logit of 0 for this fold's sentences.
+        fitted = _fit(
+            parts,
+            LabelledSentences(kept.sentences, kept.labels[:, known]),
+            [names[number] for number in known.tolist()],
+            file,
+        )
+        left_out = parts.vectors.embed(given.sentences.take(outside))
+        found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)
+    return found
+
+
+def _logistic(logits: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-logits)))

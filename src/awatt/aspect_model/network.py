@@ -1,0 +1,129 @@
+"""The small network, the same for every aspect: from the evidence for a (sentence, aspect) to a logit.
+
+It is *monotone*: more of any score is never less likely. What the labels and the file say of an aspect only moves the
+thresholds of its units. On kinds of text that it was not trained on a free network ranks sentences worse than a single
+score does (results/LOG.md); this one cannot turn a ranking round.
+
+The functions take numpy or torch arrays alike: training differentiates the same lines that detection runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from awatt.arrays import Array, namespace
+from awatt.aspect_model.evidence import FEATURES
+
+SCORES = (  # what differs from sentence to sentence; a higher one never makes an aspect less likely
+    "attended",
+    "whole",
+    "word",
+    "nearest",
+    "name",
+    "typical",
+    "lead",
+    "nearest_lead",
+    "negative_lead",
+    "attended_in_file",
+    "whole_in_file",
+    "word_in_file",
+    "nearest_in_file",
+    "name_in_file",
+    "rank_in_file",
+)
+FACTS = (  # what is the same for all sentences
+    "positives",
+    "negatives",
+    "positives_spread",
+    "negatives_spread",
+    "n_positives",
+    "n_negatives",
+    "n_off_topic",
+    "n_aspects",
+    "has_name",
+    "name_fits",
+    "file_level",
+    "file_spread",
+    "n_file",
+)
+SCORE_COLUMNS = [FEATURES.index(name) for name in SCORES]
+FACT_COLUMNS = [FEATURES.index(name) for name in FACTS]
+_RAREST = 3e-3  # share of a file, below which shares are not told apart
+
+
+class Layer(NamedTuple):
+    """inputs @ weights + what the aspect's facts and the file add."""
+
+    weights: Array  # (n_units, n_inputs), none below 0
+    facts: Array  # (n_units, n_facts)
+    file: Array  # (n_units, n_detectors)
+    bias: Array  # (n_units,)
+
+
+class Network(NamedTuple):
+    """All its numbers."""
+
+    first: Layer
+    second: Layer
+    last: Layer  # one unit, which reads the second layer and the scores
+    detectors: Array  # (n_detectors, n_scores) soft counts: in what share of the file's sentences is each of them on
+    detector_bias: Array  # (n_detectors,)
+    lowest_facts: Array  # (n_facts,) facts are kept within what training has seen
+    highest_facts: Array  # (n_facts,)
+
+
+class AspectBiases(NamedTuple):
+    """What facts and file add to each layer: all that the network keeps of an aspect. (n_aspects, n_units) each"""
+
+    first: Array
+    second: Array
+    last: Array
+
+
+def condition(network: Network, evidence: Array, file_evidence: Array | None) -> AspectBiases:
+    """From evidence of any one sentence (1, n_aspects, n_features), whose facts count, and of the file's sentences."""
+    xp = namespace(evidence)
+    facts = evidence[0][:, FACT_COLUMNS]
+    facts = xp.minimum(xp.maximum(facts, network.lowest_facts), network.highest_facts)
+    added = [facts @ layer.facts.T + layer.bias for layer in (network.first, network.second, network.last)]
+    if file_evidence is not None:
+        on = file_evidence[..., SCORE_COLUMNS] @ network.detectors.T + network.detector_bias
+        shares = xp.log((1 / (1 + xp.exp(-on))).mean(0) + _RAREST) + 3  # (n_aspects, n_detectors)
+        added = [
+            bias + shares @ layer.file.T
+            for bias, layer in zip(added, (network.first, network.second, network.last), strict=True)
+        ]
+    return AspectBiases(*added)
+
+
+def compute_logits(network: Network, biases: AspectBiases, evidence: Array) -> Array:
+    """(n_sentences, n_aspects, n_features) -> (n_sentences, n_aspects)"""
+    xp = namespace(evidence)
+    return read_scores(network, biases, xp.moveaxis(evidence[..., SCORE_COLUMNS], -1, 0))
+
+
+def read_scores(network: Network, biases: AspectBiases, scores: Array) -> Array:
+    """The same from the scores alone, one after the other. (n_scores, n_sentences, n_aspects)
+
+    Units come first: what is done with half of them is then done on neighbours.
+    """
+    shape = scores.shape[1:]
+    scores = scores.reshape(len(scores), -1)
+    hidden = _activate(_add(network.first.weights @ scores, biases.first, shape))
+    hidden = _activate(_add(network.second.weights @ hidden, biases.second, shape))
+    last, n_units = network.last.weights, len(hidden)
+    return _add(last[:, :n_units] @ hidden + last[:, n_units:] @ scores, biases.last, shape).reshape(shape)
+
+
+def _add(values: Array, biases: Array, shape: Sequence[int]) -> Array:
+    """(n_units, n_pairs), (n_aspects, n_units) -> (n_units, n_pairs)"""
+    return (values.reshape(len(values), *shape) + biases.T[:, None]).reshape(values.shape)
+
+
+def _activate(values: Array) -> Array:
+    """Half of the units level off, the others go on: both shapes are needed, as no weight is below 0."""
+    xp = namespace(values)
+    half = len(values) // 2
+    straight = values[half:]
+    return xp.concatenate([xp.tanh(values[:half]), xp.where(straight > 0, straight, 0.1 * straight)])

@@ -1,0 +1,123 @@
+"""Weighted ridge regressions in closed form, and what each would predict for a row that it was fitted without.
+
+There is one regression per aspect. The smaller of the two closed forms is solved. With more rows than dimensions, sums
+over rows are in single precision, which is twice as fast; one step of iterative refinement in double precision corrects
+the solution. Rows with a high leverage, where rounding errors would grow, are left out in double precision, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+_HIGH_LEVERAGE = 0.05
+_BLOCK = 64  # rows of a triangular matrix that are inverted as any other matrix
+_ROWS = 4096  # that are multiplied at once; bounds the memory with many rows
+
+
+def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left_out: int = 0) -> tuple[Floats, Floats]:
+    """Regressions, and for the first rows also what the fit without that row predicts for it.
+
+    rows (n, n_rows, dim), targets and weights (n, n_rows) -> (n, dim), (n, n_left_out)
+    """
+    fit = _fit_by_rows if rows.shape[1] < rows.shape[2] else _fit_by_columns
+    fits = [fit(*each, penalty, n_left_out) for each in zip(rows, targets, weights, strict=True)]
+    found, left_out = (np.array(column).astype(rows.dtype) for column in zip(*fits, strict=True))
+    return found, left_out
+
+
+def shared_ridge(
+    groups: Sequence[Floats], targets: Sequence[Floats], weights: Sequence[Floats], penalty: float
+) -> Floats:
+    """Regressions on the same rows, which come in groups.
+
+    groups (n_rows, dim) each, targets and weights (n_rows, n) each -> (n, dim). Most rows of a group, the negatives,
+    have the same weight, so that their sum of products is needed only once for all regressions.
+    """
+    dim, n = groups[0].shape[1], targets[0].shape[1]
+    if sum(map(len, groups)) < dim:
+        rows = np.concatenate(groups)
+        joined = zip(np.concatenate(targets).T, np.concatenate(weights).T, strict=True)
+        return np.array([_fit_by_rows(rows, *each, penalty, 0)[0] for each in joined]).astype(rows.dtype)
+    doubles = [rows.astype(np.float64) for rows in groups]
+    products = [rows.T @ rows for rows in doubles]
+    right = np.zeros((n, dim))
+    for wide, y, w in zip(doubles, targets, weights, strict=True):
+        right += (w * y).T @ wide
+    found = np.empty((n, dim))
+    for number in range(n):
+        system = penalty * np.eye(dim)
+        for wide, product, w in zip(doubles, products, weights, strict=True):
+            own = w[:, number].astype(np.float64)
+            lowest = own.min()
+            heavier = np.flatnonzero(own > lowest)
+            system += lowest * product
+            system += (wide[heavier].T * (own[heavier] - lowest)) @ wide[heavier]
+        found[number] = np.linalg.solve(system, right[number])
+    return found.astype(groups[0].dtype)
+
+
+def _fit_by_rows(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: int) -> tuple[Doubles, Doubles]:
+    """One regression from a system with a row per row."""
+    rows, target = x.astype(np.float64), y.astype(np.float64)
+    system = rows @ rows.T + np.diag(penalty / np.maximum(w.astype(np.float64), 1e-9))
+    unit = np.eye(len(rows), n_left_out)
+    solved = np.linalg.solve(system, np.concatenate([target[:, None], unit], 1))
+    dual, inverse = solved[:, 0], solved[:n_left_out, 1:]
+    return dual @ rows, target[:n_left_out] - dual[:n_left_out] / np.diag(inverse)
+
+
+def _fit_by_columns(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: int) -> tuple[Doubles, Doubles]:
+    """One regression from a system with a row per dimension."""
+    parts = [slice(first, first + _ROWS) for first in range(0, len(x), _ROWS)]
+    system, right, root = np.diag(np.full(x.shape[1], penalty)), np.zeros(x.shape[1]), np.sqrt(w)[:, None]
+    for part in parts:
+        weighted = x[part] * root[part]
+        system += weighted.T @ weighted
+        right += (w[part] * y[part]).astype(np.float64) @ x[part]
+    inverse = invert_lower(np.linalg.cholesky(system))  # of the factor L, where system = L L'
+    found = (inverse @ right) @ inverse
+    residual = right - penalty * found  # what single precision has left of the solution
+    for part in parts:
+        wide = x[part].astype(np.float64)
+        residual -= (w[part] * (wide @ found)) @ wide
+    found += (inverse @ residual) @ inverse
+    if not n_left_out:
+        return found, np.zeros(0)
+    leverage, predicted = _influence(x[:n_left_out], root[:n_left_out], found, inverse)
+    high = leverage > _HIGH_LEVERAGE
+    leverage[high], predicted[high] = _influence(
+        x[:n_left_out][high].astype(np.float64), root[:n_left_out][high], found, inverse
+    )
+    return found, (predicted - leverage * y[:n_left_out]) / (1 - leverage + 1e-9)
+
+
+def _influence(x: npt.NDArray[np.floating], root: Floats, found: Doubles, inverse: Doubles) -> tuple[Doubles, Doubles]:
+    """How much each row decides its own prediction, and that prediction, in the precision of ``x``. (n_rows,) each"""
+    leverage, predicted = np.empty(len(x)), np.empty(len(x))
+    own, factor = found.astype(x.dtype), inverse.astype(x.dtype)
+    for first in range(0, len(x), _ROWS):
+        part = slice(first, first + _ROWS)
+        weighted, total = x[part] * root[part].astype(x.dtype), 0.0
+        for place in range(0, len(factor), _BLOCK):  # half of the factor is 0
+            turned = weighted[:, : place + _BLOCK] @ factor[place : place + _BLOCK, : place + _BLOCK].T
+            total = total + np.einsum("ij,ij->i", turned, turned)
+        leverage[part], predicted[part] = total, x[part] @ own
+    return leverage, predicted
+
+
+def invert_lower(matrix: Doubles) -> Doubles:
+    """The inverse of a lower triangular matrix, half by half."""
+    if len(matrix) <= _BLOCK:
+        return np.asarray(np.linalg.inv(matrix))
+    half = len(matrix) // 2
+    found = np.zeros_like(matrix)
+    found[:half, :half] = invert_lower(matrix[:half, :half])
+    found[half:, half:] = invert_lower(matrix[half:, half:])
+    found[half:, :half] = -found[half:, half:] @ (matrix[half:, :half] @ found[:half, :half])
+    return found

@@ -1,0 +1,223 @@
+"""The student's computation, in numpy: unit vectors of tokens in their context.
+
+Everything that depends on a token alone (the stem, and what the first attention reads) is computed once per distinct
+token. A sentence's vectors are the same to the last bit whatever sentences are encoded beside it: matrix products run
+on blocks of a fixed number of rows, attention on one sentence at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.arrays import Integers, Sentences, ranges, starts
+from awatt.aspect_model.vectors import Table
+
+Floats = npt.NDArray[np.float32]
+
+_ROWS = 64  # matrix products have a multiple of this many rows, so that each row is computed by the same instructions
+_BLOCK = 1024  # tokens that pass through the layers together: what fits into the cache
+_EPSILON = np.float32(1e-6)
+
+
+class StoredLinear(NamedTuple):
+    """An affine map, its weights in eight bits; in `StoredLayers` with a first axis for the layers."""
+
+    weight: npt.NDArray[np.int8]  # (n_in, n_out)
+    scale: Floats  # (n_out,)
+    bias: Floats  # (n_out,)
+
+
+class StoredLayers(NamedTuple):
+    """All layers: attention and a feed-forward network, each on normalised input and added to it."""
+
+    attention_in: StoredLinear  # width -> queries, keys (n_heads * key_width each), values (width)
+    attention_bias: Floats  # (n_layers, n_heads, 2 * reach + 1), by the distance of two tokens, at most ``reach``
+    attention_out: StoredLinear  # width -> width
+    forward_in: StoredLinear  # width -> hidden
+    forward_out: StoredLinear  # hidden -> width
+
+
+class Student(NamedTuple):
+    """The weights as they are stored."""
+
+    extra: npt.NDArray[np.int8]  # (n_vocabulary, n_extra) what each token is predicted to be without any context
+    extra_scale: Floats  # (n_vocabulary, 1)
+    stem: StoredLinear  # token vector -> width
+    stem_in: StoredLinear  # token vector -> hidden
+    stem_out: StoredLinear  # hidden -> width
+    layers: StoredLayers
+    out: StoredLinear  # width -> dim
+
+
+def read_student(tensors: Mapping[str, npt.NDArray[Any]]) -> Student:
+    """From the tensors of `distill.make_student`, named as in the torch module, one set per layer."""
+    n_layers = sum(name.endswith(".attention_bias") for name in tensors)
+
+    def linear(name: str) -> StoredLinear:
+        return StoredLinear(*(tensors[f"{name}.{field}"] for field in StoredLinear._fields))
+
+    def stacked(name: str) -> StoredLinear:
+        return StoredLinear(*map(np.stack, zip(*(linear(f"layers.{n}.{name}") for n in range(n_layers)), strict=True)))
+
+    stem, stem_in, stem_out, out = map(linear, ("stem", "stem_in", "stem_out", "out"))
+    layers = StoredLayers(
+        stacked("attention_in"),
+        np.stack([tensors[f"layers.{number}.attention_bias"] for number in range(n_layers)]),
+        stacked("attention_out"),
+        stacked("forward_in"),
+        stacked("forward_out"),
+    )
+    return Student(tensors["extra"], tensors["extra_scale"], stem, stem_in, stem_out, layers, out)
+
+
+def quantise(weight: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
+    """A matrix (n_in, n_out) as int8, and the scale of each column (n_out,)."""
+    scale = (np.maximum(np.abs(weight).max(0), 1e-12) / 127).astype(np.float32)
+    return np.round(weight / scale).astype(np.int8), scale
+
+
+class Linear(NamedTuple):
+    """An affine map in single precision."""
+
+    weight: Floats
+    bias: Floats
+
+    @classmethod
+    def of(cls, stored: StoredLinear) -> Linear:
+        """From eight bits."""
+        return cls(stored.weight.astype(np.float32) * stored.scale, stored.bias)
+
+    def __call__(self, rows: Floats) -> Floats:
+        return rows @ self.weight + self.bias
+
+
+class Layer(NamedTuple):
+    """One of `StoredLayers`, in single precision."""
+
+    attention_in: Linear
+    attention_bias: Floats  # (n_heads, 2 * reach + 1)
+    attention_out: Linear
+    forward_in: Linear
+    forward_out: Linear
+
+    @classmethod
+    def of(cls, layers: StoredLayers, number: int) -> Layer:
+        """From eight bits."""
+
+        def linear(stacked: StoredLinear) -> Linear:
+            return Linear.of(StoredLinear(*(array[number] for array in stacked)))
+
+        return cls(
+            linear(layers.attention_in),
+            layers.attention_bias[number],
+            linear(layers.attention_out),
+            linear(layers.forward_in),
+            linear(layers.forward_out),
+        )
+
+
+class StudentEncoder:
+    """Gives each token a vector that depends on its sentence."""
+
+    def __init__(self, student: Student, static: Table) -> None:
+        self.static, self.extra, self.extra_scale = static, student.extra, student.extra_scale
+        self.stem, self.stem_in, self.stem_out, self.out = map(
+            Linear.of, (student.stem, student.stem_in, student.stem_out, student.out)
+        )
+        self.layers = [Layer.of(student.layers, number) for number in range(len(student.layers.attention_bias))]
+        self.dim = len(self.out.bias)
+
+    def __call__(self, sentences: Sentences) -> Floats:
+        """Unit vectors of every token in its context. (n_tokens, dim)"""
+        lengths = sentences.lengths
+        found = np.empty((len(sentences.ids), self.dim), dtype=np.float32)
+        if not len(lengths):
+            return found
+        ids, words = np.unique(sentences.ids, return_inverse=True)
+        stem, first = self._read_words(ids)
+        begin, order = starts(lengths), np.argsort(lengths, kind="stable")
+        for block in _blocks(lengths[order]):
+            rows = ranges(begin[order[block]], lengths[order[block]])
+            found[rows] = self._encode_block(stem[words[rows]], first[words[rows]], lengths[order[block]])
+        return found
+
+    def _read_words(self, ids: Integers) -> tuple[Floats, Floats]:
+        """What depends on a token alone: its input to the layers, and what the first attention reads from it."""
+        stems, firsts = [], []
+        for begin in range(0, len(ids), _BLOCK):
+            part = ids[begin : begin + _BLOCK]
+            static = self.static.table[part] * (self.static.scale[part] * self.static.norm[part])
+            rows = _in_rows(np.concatenate([static, self.extra[part] * self.extra_scale[part]], 1))
+            stem = self.stem(rows) + self.stem_out(_relu(self.stem_in(rows)))
+            stems.append(stem)
+            firsts.append(self.layers[0].attention_in(_normalise(stem)))
+        return np.concatenate(stems), np.concatenate(firsts)
+
+    def _encode_block(self, stem: Floats, first: Floats, lengths: Integers) -> Floats:
+        """``lengths`` ascend."""
+        n_tokens = len(stem)
+        x, read = _in_rows(stem), first
+        for number, layer in enumerate(self.layers):
+            if number:
+                read = layer.attention_in(_normalise(x))
+            x = x + layer.attention_out(_in_rows(_attend(layer, read[:n_tokens], lengths)))
+            x += layer.forward_out(_relu(layer.forward_in(_normalise(x))))
+        found = self.out(_normalise(x))[:n_tokens]
+        return found / np.sqrt((found * found).sum(-1, keepdims=True) + _EPSILON)
+
+
+def _blocks(lengths: Integers) -> list[slice]:
+    """Runs of sentences with at most ``_BLOCK`` tokens together, or one sentence."""
+    found, begin, size = [], 0, 0
+    for number, length in enumerate(lengths.tolist()):
+        if size and size + length > _BLOCK:
+            found.append(slice(begin, number))
+            begin, size = number, 0
+        size += length
+    return [*found, slice(begin, len(lengths))]
+
+
+def _in_rows(rows: Floats) -> Floats:
+    """With zeros below, up to the next multiple of ``_ROWS``."""
+    missing = -len(rows) % _ROWS
+    return np.concatenate([rows, np.zeros((missing, rows.shape[1]), dtype=np.float32)]) if missing else rows
+
+
+def _attend(layer: Layer, read: Floats, lengths: Integers) -> Floats:
+    """The values of each sentence's tokens, weighted by attention. (n_tokens, width)"""
+    n_heads, n_distances = layer.attention_bias.shape
+    width = len(layer.attention_out.weight)
+    key_width = (read.shape[1] - width) // 2 // n_heads
+    reach = n_distances // 2
+    found = np.empty((len(read), width), dtype=np.float32)
+    begin = 0
+    for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
+        end = begin + length * count
+        parts = read[begin:end].reshape(count, length, -1)
+        shape = (count, length, n_heads, -1)
+        keys_end = 2 * n_heads * key_width
+        query = parts[..., : keys_end // 2].reshape(shape).transpose(0, 2, 1, 3)
+        key = parts[..., keys_end // 2 : keys_end].reshape(shape).transpose(0, 2, 3, 1)
+        value = parts[..., keys_end:].reshape(shape).transpose(0, 2, 1, 3)
+        distances = np.arange(length)[:, None] - np.arange(length)
+        scores = query @ key  # (count, n_heads, length, length)
+        scores += layer.attention_bias[:, np.clip(distances, -reach, reach) + reach]
+        scores -= scores.max(-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(-1, keepdims=True)
+        found[begin:end] = (scores @ value).transpose(0, 2, 1, 3).reshape(end - begin, width)
+        begin = end
+    return found
+
+
+def _normalise(rows: Floats) -> Floats:
+    """Rows of root mean square 1."""
+    return rows / np.sqrt((rows * rows).mean(-1, keepdims=True) + _EPSILON)
+
+
+def _relu(rows: Floats) -> Floats:
+    return np.maximum(rows, 0, out=rows)

@@ -1,0 +1,121 @@
+"""``awatt report``: how good the examples are, or with ``--html`` everything that was found in a file, to hand over."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from awatt.cli.options import (
+    FORMATS,
+    AsJson,
+    AspectNames,
+    AspectsColumn,
+    ExamplesFile,
+    Mode,
+    ModelName,
+    SplitReviews,
+    TextColumn,
+    Thresholds,
+)
+
+
+def report(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="With --html: the reviews. JSONL, CSV, TSV, Parquet or plain text, optionally .gz.",
+            show_default=False,
+        ),
+    ] = None,
+    examples: ExamplesFile = None,
+    aspects: AspectNames = None,
+    model: ModelName = None,
+    threshold: Thresholds = None,
+    mode: Mode = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="OUT",
+            help="Write a report about FILE as one HTML page: shares, comparisons by column, typical sentences. "
+            "[default: none, only the examples are checked]",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="LABELLED",
+            help="With --html: a random part of the sentences with their aspects, to measure the quality on. "
+            "[default: not measured]",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Title of the page. [default: the name of FILE]")
+    ] = None,
+    reviews: SplitReviews = False,
+    text_column: TextColumn = "text",
+    aspects_column: AspectsColumn = "aspects",
+    examples_text_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Column with the text in the file of --examples. [default: text, or --text-column]"
+        ),
+    ] = None,
+    input_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix]"),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the examples by leaving each one out: expected F1, confusable aspects, examples that look mislabelled.
+
+    With --html, detect in FILE and write a page to hand over: how often each aspect is mentioned, by every column, over
+    time, with typical sentences and how good the detection is. Print it to get a PDF.
+    """
+    from awatt.detector.opening import open_detector
+    from awatt.errors import AwattError
+
+    if (source is None) != (html is None):
+        raise AwattError("a page needs both: awatt report FILE --html OUT. Without them, the examples are checked.")
+    if html is None and (labels or title):
+        raise AwattError(f"{'--labels' if labels else '--title'} needs --html OUT.")
+    own_column = examples_text_column or ("text" if html else text_column)
+    option = "--examples-text-column" if html else "--text-column"
+    detector = open_detector(examples, model, aspects, threshold, mode, own_column, aspects_column, option)
+    if source is None or html is None:
+        made = detector.report()
+        typer.echo(json.dumps(dataclasses.asdict(made), ensure_ascii=False, indent=1) if as_json else str(made))
+        return
+    from awatt.detector.bulk import check_apart
+    from awatt.detector.report_page import report_file
+    from awatt.files import write_text
+
+    for read in (source, labels, None if examples is None else str(examples)):
+        if read is not None:
+            check_apart(str(html), read)
+    if html.exists() and not overwrite:
+        raise AwattError(f"{html} exists. Choose another file, or add --overwrite.")
+    learn = examples is not None or aspects is not None  # a saved detector stays as it is
+    page = report_file(
+        detector,
+        source,
+        title,
+        labels,
+        learn=learn,
+        split=reviews,
+        text_column=text_column,
+        label_columns=(own_column, aspects_column),
+        format=input_format,
+    )
+    write_text(html, page.html())
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(page), ensure_ascii=False, indent=1))
+    else:
+        typer.echo(f"{html}: {page.summary}", err=True)

@@ -1,0 +1,54 @@
+"""``awatt score``: measure a detector on the user's own labelled file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Annotated
+
+import typer
+
+from awatt.cli.options import (
+    FORMATS,
+    AsJson,
+    AspectNames,
+    AspectsColumn,
+    ExamplesFile,
+    Mode,
+    ModelName,
+    TextColumn,
+    Thresholds,
+)
+
+
+def score(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="Labelled sentences, with the columns text and aspects; - is stdin."),
+    ],
+    examples: ExamplesFile = None,
+    aspects: AspectNames = None,
+    model: ModelName = None,
+    threshold: Thresholds = None,
+    mode: Mode = None,
+    text_column: TextColumn = "text",
+    aspects_column: AspectsColumn = "aspects",
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure precision, recall and F1 per aspect on a labelled file, with 95 % intervals.
+
+    FILE should be a random part of the reviews, off-topic sentences included. Sentences that are also examples are left
+    out.
+    """
+    from awatt.detector.opening import open_detector
+    from awatt.detector.quality import measure_file
+
+    detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
+    quality = measure_file(detector, source, text_column, aspects_column, input_format)
+    typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))

@@ -1,0 +1,52 @@
+"""``awatt suggest-aspects``: what the sentences of a file talk about."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Annotated
+
+import typer
+
+from awatt.cli.options import FORMATS, AsJson, ModelToFit, TextColumn
+
+SHOWN_WORDS = 6
+
+
+def suggest_aspects(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or plain text, optionally .gz; - is stdin."
+        ),
+    ],
+    count: Annotated[int, typer.Option("--count", min=1, help="Number of aspects to suggest.")] = 12,
+    model: ModelToFit = "fast",
+    text_column: TextColumn = "text",
+    reviews: Annotated[
+        bool, typer.Option("--reviews", help="Each row is a whole review: split it into sentences.")
+    ] = False,
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what the sentences talk about: groups of nouns that may be aspects, the most frequent first.
+
+    Each has a name, the number of sentences with one of its words, and three typical sentences. Needs no examples.
+    """
+    from awatt.detector.new_aspects import suggest_aspects_of_file
+
+    found, texts = suggest_aspects_of_file(source, count, model, text_column, input_format, reviews)
+    typical = [[" ".join(texts[number].split()) for number in each.sentences] for each in found]
+    if as_json:
+        rows = [{**dataclasses.asdict(each), "sentences": shown} for each, shown in zip(found, typical, strict=True)]
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    for each, shown in zip(found, typical, strict=True):
+        typer.echo(f"{each.name}  {each.count}  ({', '.join(each.words[:SHOWN_WORDS])})")
+        for sentence in shown:
+            typer.echo(f"    {sentence}")

@@ -1,0 +1,99 @@
+"""By column: the share of reviews that mention each aspect, for every group of a column such as stars or city."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from awatt.detector.groups import Column, Kind, group_column
+from awatt.detector.quality import Measure, wilson
+from awatt.detector.thresholds import Bools
+from awatt.errors import AwattError
+
+
+@dataclass(frozen=True)
+class AspectShares:
+    """The share of reviews that mention an aspect in each group; null where a group has no review.
+
+    ``strength`` says how much they differ: Cramér's V, from 0 (not at all) to 1.
+    """
+
+    name: str
+    strength: float
+    shares: list[Measure | None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The groups of a column, how many reviews each has, and the shares of the aspects; what differs most first."""
+
+    column: str
+    kind: Kind
+    groups: list[str]
+    counts: list[int]
+    aspects: list[AspectShares]
+
+    def __str__(self) -> str:
+        """A block per aspect, with a line per group."""
+        width = max(map(len, self.groups))
+        blocks = []
+        for aspect in self.aspects:
+            lines = [f"{aspect.name} by {self.column}"]
+            for group, count, share in zip(self.groups, self.counts, aspect.shares, strict=True):
+                shown = f"{share.value:>6.1%} ({share.low:.1%} to {share.high:.1%})" if share else "     -"
+                lines.append(f"  {group:<{width}} {count:>9,}  {shown}")
+            blocks.append("\n".join(lines))
+        return "\n".join(blocks)
+
+
+def compare(column: Column, found: Bools, names: Sequence[str]) -> Comparison:
+    """The shares in each group, with 95 % intervals. ``found`` (n_reviews, n_aspects)"""
+    places = np.array(column.places, dtype=np.int64)
+    known, n_groups = places >= 0, len(column.groups)
+    sizes = np.bincount(places[known], minlength=n_groups)
+    hits = np.zeros((n_groups, len(names)), dtype=np.int64)
+    np.add.at(hits, places[known], found[known])
+    common = hits.sum(0) / max(1, sizes.sum())
+    expected = sizes[:, None] * common
+    chi_squared = ((hits - expected) ** 2 / np.maximum(expected * (1 - common), 1e-12)).sum(0)
+    strength = np.minimum(1.0, np.sqrt(chi_squared / max(1, sizes.sum())))
+    shares = [
+        AspectShares(
+            name,
+            round(float(strength[n]), 4),
+            [wilson(int(hit), int(size)) for hit, size in zip(hits[:, n], sizes, strict=True)],
+        )
+        for n, name in enumerate(names)
+    ]
+    ranked = [shares[n] for n in np.argsort(-strength, kind="stable").tolist()]
+    return Comparison(column.name, column.kind, column.groups, sizes.tolist(), ranked)
+
+
+class Tally:
+    """Collects what comparisons need, batch by batch: a few bytes and the values of the columns per row."""
+
+    def __init__(self, columns: Sequence[str], aspects: Sequence[str]) -> None:
+        self.aspects = list(aspects)
+        self._values: dict[str, list[object]] = {name: [] for name in columns}
+        self._mentioned = bytearray()  # one byte per row and aspect
+
+    def add(self, values: Mapping[str, list[object]], found: Bools | None) -> None:
+        """Add the values of some rows, and the aspects that each mentions. ``found`` (n_rows, n_aspects)"""
+        for name, known in self._values.items():
+            if name not in values and not known:
+                raise AwattError(f"there is no column '{name}' to compare by. See the columns: awatt data check FILE.")
+            known += values.get(name, [None] * (0 if found is None else len(found)))
+        self._mentioned += b"" if found is None else found.tobytes()
+
+    def comparisons(self) -> list[Comparison]:
+        """By each column whose shares say something."""
+        found = np.frombuffer(self._mentioned, dtype=bool).reshape(-1, len(self.aspects))
+        columns = [group_column(name, values) for name, values in self._values.items()]
+        return [compare(column, found, self.aspects) for column in columns if column.comparable]
+
+    def others(self) -> list[str]:
+        """The columns that cannot be compared: one value, or a different one in every row."""
+        made = {each.column for each in self.comparisons()}
+        return [name for name in self._values if name not in made]

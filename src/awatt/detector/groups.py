@@ -1,0 +1,140 @@
+"""The columns of reviews, with their values in groups that can be filtered by and compared: stars, cities, months."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+MAX_GROUPS = 30  # more bars do not fit a chart
+MAX_PERIODS = 48  # months, quarters or years on a line
+RANGES = 5  # of a column with many different numbers, with about the same number of reviews each
+MIN_REVIEWS = 10  # of a value that is a group of its own, where there are too many values for all to be one
+MAX_CHARACTERS = 200  # of a value: enough to recognise it
+DATE = re.compile(r"(\d{4})[-/.](0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01])(\D.*)?)?")
+OTHER = "(other)"
+
+Kind = Literal["time", "groups", "free"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column and the group of each review, -1 where the review has no value.
+
+    ``kind`` is *time* (periods without a gap, in order), *groups* (values or ranges), or *free*: every value is a group
+    of its own, as for names and numbers that identify a review, and comparing them says nothing.
+    """
+
+    name: str
+    kind: Kind
+    groups: list[str]
+    places: list[int]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether shares by its groups say something."""
+        return self.kind != "free" and len(set(self.places) - {-1}) > 1
+
+
+def group_columns(rows: Sequence[Mapping[str, object]]) -> list[Column]:
+    """All columns of the reviews in their order, without those that have no value anywhere."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    made = (group_column(name, (row.get(name) for row in rows)) for name in names)
+    return [column for column in made if column.groups]
+
+
+def group_column(name: str, values: Iterable[object]) -> Column:
+    """The column with its values in groups: dates by period, many numbers by range, many texts by frequency."""
+    texts = [_text(value) for value in values]
+    counts = Counter(text for text in texts if text)
+    kind, groups, group_of = _group(counts)
+    place = {group: number for number, group in enumerate(groups)}
+    return Column(name, kind, groups, [place[group_of[text]] if text else -1 for text in texts])
+
+
+def _text(value: object) -> str:
+    if value is None or isinstance(value, list | dict):
+        return ""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.15g}"
+    return str(value).strip()[:MAX_CHARACTERS]
+
+
+def _group(counts: Mapping[str, int]) -> tuple[Kind, list[str], dict[str, str]]:
+    """The kind, the groups in their order, and the group of each value."""
+    values = sorted(counts, key=_sorting_key)
+    same = dict(zip(values, values, strict=True))
+    if counts and all(map(DATE.fullmatch, counts)):
+        periods, period_of = _periods(values)
+        return "time", periods, period_of
+    if counts and max(counts.values()) == 1 and len(counts) > 2 and not _are_measures(values):
+        return "free", values, same
+    if len(counts) <= MAX_GROUPS:
+        return "groups", values, same
+    if all(_number(value) is not None for value in values):
+        return "groups", *_ranges(counts)
+    frequent = [
+        value for value in sorted(counts, key=lambda each: (-counts[each], each)) if counts[value] >= MIN_REVIEWS
+    ]
+    if len(frequent) < 2:
+        return "free", values, same
+    kept = set(frequent[: MAX_GROUPS - 1])
+    return "groups", [*filter(kept.__contains__, values), OTHER], {v: v if v in kept else OTHER for v in values}
+
+
+def _are_measures(values: Sequence[str]) -> bool:
+    """Whether these different values are numbers with decimals, such as prices, not numbers of rows."""
+    numbers = [_number(value) for value in values]
+    return all(number is not None for number in numbers) and any(number != int(number or 0) for number in numbers)
+
+
+def _periods(values: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """By month; where there is one month only by day, where there are too many by quarter or by year."""
+    found = {value: DATE.fullmatch(value) for value in values}
+    dates = {v: (int(m[1]), int(m[2]), int(m[4] or 1)) for v, m in found.items() if m}
+
+    def spread(
+        number_of: Callable[[int, int, int], int], name_of: Callable[[int], str]
+    ) -> tuple[list[str], dict[str, str]]:
+        numbers = {value: number_of(*date) for value, date in dates.items()}
+        wanted = range(min(numbers.values()), max(numbers.values()) + 1)
+        return [name_of(n) for n in wanted], {value: name_of(n) for value, n in numbers.items()}
+
+    months = spread(lambda y, m, d: 12 * y + m - 1, lambda n: f"{n // 12}-{n % 12 + 1:02}")
+    if len(months[0]) == 1:
+        return spread(lambda y, m, d: d, lambda n: f"{months[0][0]}-{n:02}")
+    if len(months[0]) <= MAX_PERIODS:
+        return months
+    quarters = spread(lambda y, m, d: 4 * y + (m - 1) // 3, lambda n: f"{n // 4} Q{n % 4 + 1}")
+    return quarters if len(quarters[0]) <= MAX_PERIODS else spread(lambda y, m, d: y, str)
+
+
+def _ranges(counts: Mapping[str, int]) -> tuple[list[str], dict[str, str]]:
+    """Ranges of numbers, each named after its lowest and highest value."""
+    number_of = {value: float(value) for value in counts}
+    numbers = np.array(sorted(number_of[value] for value, count in counts.items() for _ in range(count)))
+    edges = np.unique(numbers[[len(numbers) * part // RANGES for part in range(1, RANGES)]])
+    places = {value: int(np.searchsorted(edges, number, side="right")) for value, number in number_of.items()}
+    members: dict[int, list[float]] = {}
+    for value, place in places.items():
+        members.setdefault(place, []).append(number_of[value])
+    names = {place: f"{min(each):.6g} to {max(each):.6g}" for place, each in sorted(members.items())}
+    return list(names.values()), {value: names[place] for value, place in places.items()}
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _sorting_key(value: str) -> tuple[bool, float, str]:
+    """Numbers by size, then everything else by its letters."""
+    number = _number(value)
+    return number is None, number or 0.0, value

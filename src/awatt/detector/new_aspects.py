@@ -1,0 +1,165 @@
+"""Suggests aspects: what do these sentences talk about? Nouns that occur often, grouped by their vectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from awatt.detector.models import FAST, Model, load_model
+from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, find_nouns
+from awatt.detector.reviews import NO_COLUMN
+from awatt.detector.words import split_sentences
+from awatt.errors import AwattError
+from awatt.records.reader import read_records
+
+Floats = npt.NDArray[np.float64]
+
+MOST_WORDS = 250  # that are grouped
+ALIKE = 0.35  # mean cosine up to which groups are joined; words that most reviews share are taken off before
+PAIRED = 0.5  # share of a word's sentences from which its neighbour is part of the name: "front desk"
+N_SENTENCES = 3  # typical ones
+LOOKED_AT = 200  # sentences per group, among which these are chosen
+DIFFERENT = 0.2  # how much likeness to a chosen sentence takes off
+BEST_LENGTH = (4, 25)  # words of a sentence that is easy to read
+
+
+@dataclass(frozen=True)
+class SuggestedAspect:
+    """A group of words that may be an aspect."""
+
+    name: str
+    words: list[str]  # the most frequent first
+    count: int  # sentences with at least one of the words
+    sentences: list[int]  # positions of three typical ones in the given list
+
+
+def suggest_aspects(texts: Sequence[str], count: int = 12, model: str | Path = FAST) -> list[SuggestedAspect]:
+    """What these sentences talk about, the most frequent first. Works best on English; needs no examples."""
+    if count < 1:
+        raise AwattError(f"the number of aspects is {count}, but needs at least 1.")
+    return group_words(texts, load_model(model), count)
+
+
+def suggest_aspects_of_file(
+    path: str, count: int, model: str, text_column: str, format: str | None, split: bool
+) -> tuple[list[SuggestedAspect], list[str]]:
+    """The same for a file, and its sentences; ``split`` whole reviews into sentences."""
+    batches = read_records(path, text_column=text_column, aspects_column=NO_COLUMN, format=format)
+    texts = [record.text for batch in batches for record in batch]
+    if split:
+        texts = [sentence for text in texts for _, sentence in split_sentences(text)]
+    return suggest_aspects(texts, count, model), texts
+
+
+def group_words(
+    texts: Sequence[str], model: Model, count: int, skip: Callable[[str, Integers], bool] = lambda name, members: False
+) -> list[SuggestedAspect]:
+    """The first groups that are not to be skipped, which is asked with the name and the positions of the sentences.
+
+    A sentence that occurs again, as in copied reviews, adds to the counts only.
+    """
+    times = Counter(texts)
+    if not times:
+        return []
+    different, repeats = list(times), np.array(list(times.values()))
+    position = {text: number for number, text in reversed(list(enumerate(texts)))}
+    positions = np.array([position[text] for text in different])
+    counted = count_words(different)
+    nouns = find_nouns(counted, len(different))[:MOST_WORDS]
+    if not len(nouns):
+        return []
+    vectors = _vectors(model, [counted.words[number] for number in nouns])
+    centred = _centred(vectors, np.sqrt(counted.counts[nouns]))
+    groups = _join_alike(centred @ centred.T)
+    found: list[SuggestedAspect] = []
+    for group, members in _with_members(groups, nouns, counted, len(different)):
+        central = np.maximum((centred[group] @ centred[group].T).mean(1), 0.01)
+        ordered = nouns[group][np.argsort(-counted.counts[nouns[group]] * central, kind="stable")].tolist()
+        name = _with_neighbour(counted, ordered[0])
+        if not skip(name, positions[members]):
+            typical = _typical(members, vectors[group].mean(0), different, model)
+            words = [counted.words[number] for number in ordered]
+            count_of_all = int(repeats[members].sum())
+            found.append(SuggestedAspect(name, words, count_of_all, positions[typical].tolist()))
+        if len(found) == count:
+            break
+    return found
+
+
+def _with_members(
+    groups: list[list[int]], nouns: Integers, counted: CountedWords, n_sentences: int
+) -> list[tuple[list[int], Integers]]:
+    """Each group with the numbers of the sentences that have one of its words; the one with most sentences first."""
+    group_of = np.full(len(counted.words), -1)
+    for number, group in enumerate(groups):
+        group_of[nouns[group]] = number
+    of_token = group_of[counted.ids]
+    inside = of_token >= 0
+    pairs = np.unique(of_token[inside] * n_sentences + counted.sentences[inside])
+    members = np.split(pairs % n_sentences, np.searchsorted(pairs // n_sentences, np.arange(1, len(groups))))
+    return sorted(zip(groups, members, strict=True), key=lambda each: -len(each[1]))
+
+
+def _with_neighbour(counted: CountedWords, number: int) -> str:
+    """The word, with the one that stands before or after it most of the time: "front desk", "battery life"."""
+    word, ids = counted.words[number], counted.ids
+    places = np.flatnonzero(ids == number)
+    for shift in (-1, 1):
+        near = ids[(places + shift) % len(ids)]
+        neighbour = int(np.bincount(near).argmax())
+        found = counted.words[neighbour]
+        names = found.isalpha() and len(found) >= SHORTEST and found not in FUNCTION_WORDS
+        if names and len(places) > 2 and (near == neighbour).sum() >= PAIRED * len(places):
+            return f"{found} {word}" if shift < 0 else f"{word} {found}"
+    return word
+
+
+def _typical(members: Integers, middle: Floats, texts: Sequence[str], model: Model) -> list[int]:
+    """Three different sentences near the middle of the group's words, of a length that is easy to read."""
+    different = list({texts[number].strip().lower(): number for number in reversed(members.tolist())}.values())[::-1]
+    spread = np.linspace(0, len(different) - 1, min(len(different), LOOKED_AT)).round().astype(int)
+    places = [different[place] for place in np.unique(spread).tolist()]
+    vectors = _vectors(model, [texts[place] for place in places])
+    lengths = np.array([len(texts[place].split()) for place in places])
+    worth = vectors @ middle - 1.0 * ((lengths < BEST_LENGTH[0]) | (lengths > BEST_LENGTH[1]))
+    chosen: list[int] = []
+    while len(chosen) < min(N_SENTENCES, len(places)):
+        best = int(worth.argmax())
+        chosen.append(best)
+        worth = worth - DIFFERENT * np.maximum(vectors @ vectors[best], 0)
+        worth[chosen] = -np.inf
+    return [places[place] for place in chosen]
+
+
+def _vectors(model: Model, texts: list[str]) -> Floats:
+    return model.mean_vectors(model.tokenize(texts)).astype(np.float64)
+
+
+def _centred(vectors: Floats, weights: Floats) -> Floats:
+    """Unit vectors without what all of them share: within a file, this tells the topics apart."""
+    shifted = vectors - weights @ vectors / weights.sum()
+    norms = np.linalg.norm(shifted, axis=1, keepdims=True)
+    return np.asarray(shifted / np.maximum(norms, 1e-9))
+
+
+def _join_alike(similarity: Floats) -> list[list[int]]:
+    """Groups by average linkage: the two most similar are joined until none are alike. (n, n) -> groups of 0 to n-1"""
+    similarity = similarity.copy()
+    np.fill_diagonal(similarity, -np.inf)
+    groups, sizes = [[number] for number in range(len(similarity))], np.ones(len(similarity))
+    while True:
+        one, two = divmod(int(similarity.argmax()), len(similarity))
+        if similarity[one, two] < ALIKE:
+            return [group for group in groups if group]
+        mean = (sizes[one] * similarity[one] + sizes[two] * similarity[two]) / (sizes[one] + sizes[two])
+        similarity[one] = similarity[:, one] = mean
+        similarity[two] = similarity[:, two] = -np.inf
+        similarity[one, one] = -np.inf
+        groups[one] += groups[two]
+        groups[two] = []
+        sizes[one] += sizes[two]

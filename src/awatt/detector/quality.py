@@ -1,0 +1,132 @@
+"""Measured quality: precision, recall and F1 on sentences that a person has labelled, with intervals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from awatt.detector.thresholds import Bools
+from awatt.errors import AwattError
+from awatt.records.reader import read_records
+
+if TYPE_CHECKING:
+    from awatt.detector.detector import AspectDetector
+
+Z = 1.959964  # of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measured share and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class AspectQuality:
+    """How well an aspect was found; a measure is None where nothing was found or mentioned."""
+
+    name: str
+    mentioned: int  # labelled sentences that mention it
+    found: int  # labelled sentences in which it was found
+    right: int  # both
+    precision: Measure | None
+    recall: Measure | None
+    f1: Measure | None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Each aspect, and all of them together: every sentence and aspect is one decision."""
+
+    n_sentences: int
+    aspects: list[AspectQuality]
+    overall: AspectQuality
+
+    def __str__(self) -> str:
+        rows = [*self.aspects, self.overall]
+        width = max(len(row.name) for row in rows)
+        lines = [f"{'aspect':<{width}}  mentioned  found  {'precision':<20}  {'recall':<20}  F1"]
+        for row in rows:
+            shown = [str(measure) if measure else "-" for measure in (row.precision, row.recall, row.f1)]
+            counts = f"{row.mentioned:>9}  {row.found:>5}"
+            lines.append(f"{row.name:<{width}}  {counts}  {shown[0]:<20}  {shown[1]:<20}  {shown[2]}")
+        unit = "sentence" if self.n_sentences == 1 else "sentences"
+        lines.append(f"Measured on {self.n_sentences:,} labelled {unit}; in brackets the 95 % intervals.")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CoursePoint:
+    """The quality on one sample after a number of examples had been learned."""
+
+    n_examples: int
+    quality: Quality
+
+
+def wilson(hits: int, total: int) -> Measure | None:
+    """The share of hits with Wilson's interval, which holds for few and for extreme counts; None without any."""
+    if not total:
+        return None
+    share, spread = hits / total, Z * Z / total
+    middle = (share + spread / 2) / (1 + spread)
+    half = Z * np.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
+    return Measure(share, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
+
+
+def measure(truth: Bools, found: Bools, names: Sequence[str]) -> Quality:
+    """The quality of what was found, compared with the labels. (n_sentences, n_aspects) each
+
+    F1 is 2 J / (1 + J), where J is the share of the right ones among all that were found or mentioned, so its interval
+    follows from that of J. The overall intervals take the decisions on one sentence as independent.
+    """
+    if not truth.shape[0]:
+        raise AwattError("there is no labelled sentence. Label some, off-topic ones included.")
+    each = [_quality(name, truth[:, column], found[:, column]) for column, name in enumerate(names)]
+    return Quality(len(truth), each, _quality("all aspects", truth, found))
+
+
+def _quality(name: str, truth: Bools, found: Bools) -> AspectQuality:
+    mentioned, hits, right = int(truth.sum()), int(found.sum()), int((truth & found).sum())
+    overlap = wilson(right, mentioned + hits - right)
+    f1 = None if overlap is None else Measure(*(2 * j / (1 + j) for j in (overlap.value, overlap.low, overlap.high)))
+    return AspectQuality(name, mentioned, hits, right, wilson(right, hits), wilson(right, mentioned), f1)
+
+
+def measure_file(
+    detector: AspectDetector, path: str, text_column: str, aspects_column: str, format: str | None = None
+) -> Quality:
+    """The quality on a labelled file, without the sentences that the detector learned from."""
+    batches = read_records(path, text_column=text_column, aspects_column=aspects_column, format=format)
+    records = [record for batch in batches for record in batch if record.text.strip()]
+    known = {name for record in records for name in record.aspects}
+    unknown = sorted(known.difference(detector.aspects))
+    if unknown:
+        named = ", ".join(f"'{name}'" for name in unknown[:5])
+        advice = "Use the same names in both, or add examples of them."
+        raise AwattError(f"{path} has the label {named}, which the detector does not know. {advice}")
+    learned = set(detector.examples_.texts) if detector.examples_ else set()
+    kept = [record for record in records if record.text.strip() not in learned]
+    if records and not kept:
+        raise AwattError(f"every sentence of {path} is an example of the detector. Label others to measure it.")
+    truth = np.array([[aspect in record.aspects for aspect in detector.aspects] for record in kept], dtype=bool)
+    found = detector.predictions([record.text for record in kept]).accepted
+    return measure(truth, found, detector.aspects)
+
+
+def random_order(texts: Iterable[str]) -> list[str]:
+    """The different texts in an order that is random but fixed: any first part of it is a random sample.
+
+    It depends on the texts alone, so a sample stays the same when the project is opened again or reviews are added.
+    """
+    different = {text for text in texts if text.strip()}
+    return sorted(different, key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())

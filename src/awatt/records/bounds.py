@@ -1,0 +1,81 @@
+"""Bounds on what is read from one file, checked while it is read: a few bytes can decompress to gigabytes."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The most that may be read."""
+
+    rows: int  # bad ones included
+    bytes: int  # after decompression
+    seconds: float
+
+
+@dataclass
+class Meter:
+    """Counts what is read, and raises once it is too much: ``error`` makes the exception from a message."""
+
+    bounds: Bounds
+    error: Callable[[str], Exception]
+    rows: int = 0
+    bytes: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, rows: int = 0, size: int = 0) -> None:
+        """Count rows and bytes."""
+        self.rows += rows
+        self.bytes += size
+        if self.rows > self.bounds.rows:
+            raise self.error(f"has more than {self.bounds.rows:,} rows. Split the file.")
+        if self.bytes > self.bounds.bytes:
+            raise self.error(f"has more than {self.bounds.bytes:,} bytes after decompression. Split the file.")
+        if time.monotonic() > self.began + self.bounds.seconds:
+            raise self.error(f"could not be read within {self.bounds.seconds:g} seconds. Split the file.")
+
+
+class CountedStream(io.BufferedIOBase):
+    """A stream whose bytes are counted as they are read."""
+
+    def __init__(self, stream: IO[bytes], meter: Meter) -> None:
+        self._stream, self._meter = stream, meter
+
+    def readable(self) -> bool:
+        """It can be read, and nothing else."""
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Some bytes at most, all by default; in portions, so that the meter can stop it."""
+        if size is not None and size >= 0:
+            return self._counted(self._stream.read(size))
+        return b"".join(iter(lambda: self._counted(self._stream.read(2**20)), b""))
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """What one read gives, 64 kB at most."""
+        return self._counted(self._stream.read(min(size, 2**16) if size >= 0 else 2**16))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._meter.add(size=len(data))
+        return data
+
+
+def size_of(row: Any) -> int:
+    """About as many bytes as the values of a row have, however deeply they are nested."""
+    size, nested = 0, [row]
+    while nested:
+        values = nested.pop()
+        size += 8 * len(values)
+        for value in values.values() if isinstance(values, Mapping) else values:
+            if isinstance(value, str | bytes):
+                size += len(value)
+            elif isinstance(value, dict | list | tuple):
+                nested.append(value)
+            else:
+                size += 8
+    return size

@@ -1,0 +1,84 @@
+"""How good the detection is, measured: a random sample of the sentences that a person labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from awatt.detector.quality import CoursePoint, Quality, measure, random_order
+from awatt.detector.thresholds import Bools
+from awatt.server.content import Content, Example
+from awatt.server.responses import Documented
+from awatt.server.workbench import Workbench, apply_thresholds, fit_detector
+
+PORTION = 20  # sentences of the sample that are labelled at a time
+COURSE = 6  # points in time at which the quality is measured, from the names alone to all examples
+
+
+@dataclass(frozen=True)
+class MeasuredSample(Documented):
+    """The quality on the labelled part of a random sample, and the ids of the sentences to label next, in order.
+
+    What was found is what a detector finds that has not learned from these labels; null while it knows no aspect.
+    """
+
+    labelled: int
+    next: list[int]
+    quality: Quality | None
+
+
+@dataclass(frozen=True)
+class Course(Documented):
+    """The quality on the random sample after the first examples, after more of them, and after all of them."""
+
+    points: list[CoursePoint]
+
+
+def measure_sample(workbench: Workbench) -> MeasuredSample:
+    """Compare the labels of the random sample with what a detector finds that has not learned from them.
+
+    The sample is the beginning of a random order of the sentences, as far as it is labelled without a gap: which
+    sentences it has does not depend on what they say, so the numbers hold for all of them.
+    """
+    content, reviews = workbench.content(), workbench.reviews()
+    order, labels = random_order(reviews.texts), {example.text for example in content.examples}
+    sample = _labelled_beginning(order, content)
+    portion = order[len(sample) : len(sample) + PORTION - len(sample) % PORTION]
+    first = {text: key for key, text in zip(reversed(reviews.ids), reversed(reviews.texts), strict=True)}
+    following = [first[text] for text in portion if text not in labels]
+    quality = _measure(workbench, content, _others(content, sample), sample) if sample else None
+    return MeasuredSample(len(sample), following, quality)
+
+
+def measure_course(workbench: Workbench) -> Course:
+    """Measure on the whole labelled sample what was found after each part of the other examples, oldest first."""
+    content = workbench.content()
+    sample = _labelled_beginning(random_order(workbench.reviews().texts), content)
+    others = sorted(_others(content, sample), key=lambda example: example.id)
+    counts = sorted({len(others) * step // (COURSE - 1) for step in range(COURSE)}) if sample else []
+    measured = [(count, _measure(workbench, content, others[:count], sample)) for count in counts]
+    return Course([CoursePoint(count, quality) for count, quality in measured if quality is not None])
+
+
+def _labelled_beginning(order: list[str], content: Content) -> list[str]:
+    """The sample: the texts of the random order up to the first one without a label."""
+    labelled = {example.text for example in content.examples}
+    return list(takewhile(labelled.__contains__, order))
+
+
+def _others(content: Content, sample: list[str]) -> list[Example]:
+    taken = set(sample)
+    return [example for example in content.examples if example.text not in taken]
+
+
+def _measure(workbench: Workbench, content: Content, examples: list[Example], sample: list[str]) -> Quality | None:
+    """The quality on the sample of a detector that learned from these examples; None if it knows no aspect."""
+    detector = fit_detector(content.aspects, examples, workbench.model_name, workbench.reviews().sample)
+    if detector is None:
+        return None
+    labels = {example.text: example.aspects for example in content.examples}
+    truth: Bools = np.array([[aspect.id in labels[text] for aspect in content.aspects] for text in sample])
+    found = apply_thresholds(detector, content).predictions(sample).accepted
+    return measure(truth, found, detector.aspects)

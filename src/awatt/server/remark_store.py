@@ -1,0 +1,79 @@
+"""What people leave beside the labels: who said what of a sentence, notes, and suggestions that they dismissed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from awatt.server.limits import check_count, check_length
+from awatt.server.review_store import ReviewStore, clean
+
+
+class RemarkStore(ReviewStore):
+    """Votes, notes and dismissed suggestions."""
+
+    # -- votes: what each person said of an example
+
+    def _votes(self, aspects: Sequence[int]) -> dict[int, dict[str, list[int]]]:
+        """By example and person; of these aspects, since others may have been removed."""
+        known, votes = set(aspects), dict[int, dict[str, list[int]]]()
+        for example, person, text in self._run("SELECT example, person, aspects FROM votes ORDER BY id"):
+            votes.setdefault(example, {})[person] = [key for key in _read_ids(text) if key in known]
+        return votes
+
+    def _vote(self, example: int, person: str, aspects: Sequence[int]) -> None:
+        """Replace what the person said of this example; what was said last has the highest id."""
+        self._remove_vote(example, person)
+        said = json.dumps(sorted(aspects))
+        self._run("INSERT INTO votes (example, person, aspects) VALUES (?, ?, ?)", (example, person, said))
+
+    def _remove_vote(self, example: int, person: str) -> None:
+        self._run("DELETE FROM votes WHERE example = ? AND person = ?", (example, person))
+
+    def _last_vote(self, example: int) -> list[int] | None:
+        query = "SELECT aspects FROM votes WHERE example = ? ORDER BY id DESC LIMIT 1"
+        row = self._run(query, (example,)).fetchone()
+        return None if row is None else _read_ids(row[0])
+
+    def _person(self, name: str) -> str:
+        return check_length(" ".join(clean(name).split()), self.limits.name, "the name of the person")
+
+    # -- notes
+
+    def _notes(self) -> dict[str, str]:
+        return dict(self._run("SELECT text, note FROM notes ORDER BY id").fetchall())
+
+    def set_note(self, text: str, note: str) -> None:
+        """Write a note on a sentence; an empty one removes it."""
+        text, note = clean(text), check_length(clean(note), self.limits.note, "the note")
+        with self._transaction(), self._action("write a note"):
+            if self._notes().get(text, "") == note:
+                return
+            self._run("DELETE FROM notes WHERE text = ?", (text,))
+            if note:
+                self._run("INSERT INTO notes (text, note) VALUES (?, ?)", (text, note))
+            check_count(self._count("notes"), self.limits.notes, "notes")
+
+    # -- suggested aspects
+
+    def dismissed(self) -> set[str]:
+        """The names of suggested aspects that are not to be suggested again."""
+        with self.snapshot():
+            return {str(name) for (name,) in self._run("SELECT name FROM dismissed")}
+
+    def dismiss(self, names: Iterable[str]) -> None:
+        """Do not suggest these aspects again."""
+        wanted = [clean(name)[: self.limits.name] for name in names]
+        with self._transaction(), self._action(f"dismiss {', '.join(wanted)}"[: self.limits.name]):
+            for name in wanted:
+                self._run("INSERT OR IGNORE INTO dismissed (name) VALUES (?)", (name,))
+            check_count(self._count("dismissed"), self.limits.examples, "dismissed suggestions")
+
+
+def _read_ids(text: str) -> list[int]:
+    """The ids of a vote; none if someone else has written something different there."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [key for key in found if type(key) is int] if isinstance(found, list) else []

@@ -1,0 +1,29 @@
+// Importing examples and labels: a file with the columns text and aspects, as exported or as --examples takes it.
+
+import * as api from "./api.js";
+import { counted, el, notify } from "./dom.js";
+import { formatOf } from "./formats.js";
+import { enqueue, reload } from "./state.js";
+
+export async function importLabels(content, format, name) {
+  try {
+    const { examples } = await enqueue(() => api.upload(`/v1/project/examples?${new URLSearchParams({ format, name })}`, content));
+    if (await reload()) notify(`${counted(examples, "labelled sentence")} imported from ${name}. Undo takes them back.`);
+    return true;
+  } catch (error) {
+    notify(error.message, true);
+    return false;
+  }
+}
+
+const file = el("input", { type: "file", id: "import-file", className: "spoken", "aria-label": "A file with examples or labels", accept: ".csv,.tsv,.jsonl,.ndjson,.json,.parquet,.xlsx,.gz", onchange: async () => {
+  const [given] = file.files, format = given && formatOf(given.name);
+  if (!given) return;
+  if (!format) { notify(`The suffix of ${given.name} is unknown. Use .csv, .tsv, .jsonl, .json, .xlsx or .parquet.`, true); return; }
+  await importLabels(new Blob([await given.arrayBuffer()]), format, given.name);
+  file.value = "";
+} });
+
+export const importCard = el("div", { className: "card new", id: "import" }, el("h2", {}, "Import examples or labels"),
+  el("p", { className: "hint" }, "A file with the columns text and aspects: examples or results that were exported here, or what --examples takes. Aspects that are missing are added."),
+  el("p", { className: "file" }, file, el("label", { className: "button", htmlFor: "import-file" }, "Choose a file")));

@@ -1,0 +1,70 @@
+// Filters by the columns of the reviews: those that apply, each with a button that removes it, and a way to add one.
+
+import { byId, counted, el, fill, notify, number } from "./dom.js";
+import { columnNames, columnOf, loadColumn } from "./scope.js";
+import { onChange, setFilter as set, state } from "./state.js";
+
+const bars = []; // the same filters are shown in several views
+let edited = null; // the column whose values are offered
+
+const without = (column) => state.filter.where.filter((each) => each.column !== column);
+const chosen = (column) => state.filter.where.find((each) => each.column === column);
+
+export async function setWhere(column, condition) {
+  try { if (!await loadColumn(column)) return; } catch (error) { notify(error.message, true); return; }
+  set({ where: condition ? [...without(column), { column, ...condition }] : without(column) });
+}
+
+function toggleGroup(column, group) {
+  const groups = chosen(column)?.groups ?? [];
+  const left = groups.includes(group) ? groups.filter((each) => each !== group) : [...groups, group];
+  setWhere(column, left.length ? { groups: left } : null);
+}
+
+async function edit(column) {
+  try { if (column && !await loadColumn(column)) return; } catch (error) { notify(error.message, true); return; }
+  edited = column || null;
+  drawAll();
+}
+
+const chip = (label, id, remove) => el("button", { className: "chip active", id, title: "Remove this filter", "aria-label": `Remove the filter ${label}`, onclick: remove }, `${label} ✕`);
+const describe = ({ column, groups, contains }) => `${column}: ${groups ? groups.join(" or ") : `contains “${contains}”`}`;
+
+function editor(prefix) {
+  const column = columnOf(edited);
+  if (column.kind === "free") {
+    const field = el("input", { type: "search", id: `${prefix}-contains`, placeholder: "contains …", "aria-label": `${edited} contains`, onchange: () => setWhere(edited, field.value.trim() ? { contains: field.value } : null) });
+    field.value = chosen(edited)?.contains ?? "";
+    return field;
+  }
+  const counts = new Array(column.groups.length).fill(0);
+  for (const place of column.places) if (place >= 0) counts[place]++;
+  return el("div", { className: "groups", role: "group", "aria-label": `Values of ${edited}` }, ...column.groups.map((group, i) => el("button", { className: "chip pressable", id: `${prefix}-group-${i}`, title: counted(counts[i], "review"),
+    "aria-pressed": String(Boolean(chosen(edited)?.groups?.includes(group))), onclick: () => toggleGroup(edited, group) }, `${group} `, el("small", {}, number(counts[i])))));
+}
+
+function draw({ box, prefix }) {
+  const names = columnNames(), { where, area } = state.filter;
+  box.hidden = !names.length && !where.length && !area;
+  const select = el("select", { id: `${prefix}-column`, "aria-label": "Filter by a column", onchange: () => edit(select.value) },
+    el("option", { value: "" }, "Filter by column …"), ...names.map(({ name }) => el("option", { value: name }, name)));
+  select.value = edited ?? "";
+  fill(box, ...where.map((each, i) => chip(describe(each), `${prefix}-where-${i}`, () => { setWhere(each.column, null); byId(`${prefix}-column`)?.focus(); })),
+    area ? chip("area of the map", `${prefix}-area`, () => set({ area: null })) : null,
+    names.length ? select : null, edited && columnOf(edited) ? editor(prefix) : null);
+}
+const drawAll = () => bars.forEach(draw);
+
+export function scopeBar(prefix) {
+  const box = el("div", { className: "scope", role: "group", "aria-label": "Filters by column" });
+  bars.push({ box, prefix });
+  return box;
+}
+
+onChange(async (what) => {
+  if (what !== "all" || !state.project) return;
+  if (edited && !columnOf(edited)) edited = null; // other reviews were loaded
+  drawAll();
+  if (columnNames().length || !state.texts.length) return;
+  try { if (await loadColumn()) drawAll(); } catch { /* requested again with the next change */ }
+});

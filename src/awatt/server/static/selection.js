@@ -1,0 +1,34 @@
+// Several selected sentences, labelled at once.
+
+import { counted, el, fill, notify } from "./dom.js";
+import { aspects, colour, found, hasScores, labelMany, labelOf, state } from "./state.js";
+import { clearSelection } from "./table.js";
+
+const rows = () => [...state.selected].map((id) => state.rowOf.get(id)).filter((row) => row !== undefined);
+const ids = (row) => found(row).map((a) => a.id);
+
+async function apply(idsOf, done) {
+  const list = rows();
+  if (!hasScores() && list.some((row) => !labelOf(row))) { notify("Not detected yet. Wait a moment."); return; }
+  if (await labelMany(list, idsOf)) notify(`${counted(list.length, "sentence")}: ${done}. Undo takes it back.`);
+}
+
+// An aspect that all of them have is removed from all; otherwise it is added to all. What else was found is accepted.
+function button(aspect, column, list) {
+  const having = list.filter((row) => found(row).includes(aspect)).length, all = having === list.length;
+  const idsOf = (row) => (all ? ids(row).filter((id) => id !== aspect.id) : [...new Set([...ids(row), aspect.id])]);
+  return el("button", { className: "toggle many", id: `many-${aspect.id}`, colour: colour(column), "aria-pressed": all ? "true" : having ? "mixed" : "false",
+    onclick: () => apply(idsOf, `${aspect.name} ${all ? "removed" : "added"}`) }, el("span", {}), el("span", { className: "name", title: aspect.name }, aspect.name), el("span", { className: "value" }, `${having} of ${list.length}`));
+}
+
+export function drawSelection(box) {
+  const list = rows();
+  fill(box, el("h2", { className: "selected" }, `${counted(list.length, "sentence")} selected`),
+    el("div", { className: "buttons" },
+      el("button", { className: "main", id: "accept-all", disabled: !aspects().length, onclick: () => apply(ids, "accepted as shown") }, "Accept all as shown"),
+      el("button", { id: "none-all", onclick: () => apply(() => [], "mention none") }, "None"),
+      el("button", { id: "remove-all", disabled: !list.some(labelOf), onclick: () => apply(() => null, "labels removed") }, "Remove labels"),
+      el("button", { id: "clear-selection", onclick: clearSelection }, "Clear ", el("kbd", {}, "Esc"))),
+    el("p", { className: "hint" }, "An aspect is added to all of them, or removed if all have it. Each keeps what else was found in it."),
+    el("div", { className: "toggles" }, ...aspects().map((aspect, column) => button(aspect, column, list))));
+}

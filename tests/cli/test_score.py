@@ -1,0 +1,53 @@
+"""``awatt score``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    path = tmp_path / "aspects.csv"
+    rows = ["the pizza was delicious,food", "delicious pizza,food", "a rude waiter,staff", "the waiter was rude,staff"]
+    path.write_text("\n".join(["text,aspects", *rows]) + "\n")
+    return path
+
+
+def test_a_labelled_file_gives_measures_with_intervals(run: Run, examples: Path, tmp_path: Path) -> None:
+    labelled = tmp_path / "labelled.csv"
+    rows = ["A delicious pizza!,food", "What a rude waiter,staff", "a rude waiter,staff", "We left on Monday.,"]
+    labelled.write_text("\n".join(["text,aspects", *rows]) + "\n")
+    found = json.loads(run("score", labelled, "--examples", examples, "--json").out)
+    assert found["n_sentences"] == 3  # the one that is an example does not count
+    assert [each["name"] for each in found["aspects"]] == ["food", "staff"]
+    food = found["aspects"][0]
+    assert (food["mentioned"], food["right"], food["recall"]["value"]) == (1, 1, 1.0)
+    assert food["recall"]["low"] < 0.3  # a single sentence shows little
+    code, out, _ = run("score", labelled, "--examples", examples)
+    assert code == 0
+    assert out.splitlines()[0].split() == ["aspect", "mentioned", "found", "precision", "recall", "F1"]
+    assert out.splitlines()[-1].startswith("Measured on 3 labelled sentences")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["Nice view,view"], "has the label 'view', which the detector does not know"),
+        (["a rude waiter,staff"], "every sentence of"),
+        ([], "there is no labelled sentence"),
+    ],
+)
+def test_a_file_that_measures_nothing_is_refused(
+    run: Run, examples: Path, tmp_path: Path, rows: list[str], message: str
+) -> None:
+    labelled = tmp_path / "labelled.csv"
+    labelled.write_text("\n".join(["text,aspects", *rows]) + "\n")
+    code, _, err = run("score", labelled, "--examples", examples)
+    assert (code, message in err, err.count("\n")) == (2, True, 1)

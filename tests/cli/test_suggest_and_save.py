@@ -1,0 +1,71 @@
+"""``awatt suggest`` and ``awatt save``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    path = tmp_path / "aspects.csv"
+    rows = ["the pizza was delicious,food", "delicious pizza,food", "a rude waiter,staff", "the waiter was rude,staff"]
+    path.write_text("\n".join(["text,aspects", *rows]) + "\n")
+    return path
+
+
+def test_sentences_to_label_next_are_printed(run: Run, examples: Path, tmp_path: Path) -> None:
+    reviews = tmp_path / "reviews.csv"
+    reviews.write_text("body\nA rude waiter. The bill was wrong!\nThe cook shouted at us.\nWarm bread.\n")
+    options = ("--examples", examples, "--text-column", "body", "--reviews", "--count", 3)
+    found = json.loads(run("suggest", reviews, *options, "--json").out)
+    assert len(found) == len({each["text"] for each in found}) == 3
+    assert {each["text"] for each in found} <= {
+        "A rude waiter.",
+        "The bill was wrong!",
+        "The cook shouted at us.",
+        "Warm bread.",
+    }
+    code, out, err = run("suggest", reviews, *options)
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == [each["aspect"] for each in found]
+    assert [line.rpartition("  ")[2] for line in out.splitlines()] == [each["text"] for each in found]
+
+
+def test_a_saved_detector_finds_the_same(run: Run, examples: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "detector"
+    code, out, err = run("save", folder, "--examples", examples, "--threshold", 0.4)
+    assert (code, out) == (0, "")
+    assert f"--model {folder}" in err
+    text = "The pizza was delicious, the waiter rude."
+    given = ("--examples", examples, "--threshold", 0.4, "--json")
+    assert run("explain", text, "--model", folder, "--json").out == run("explain", text, *given).out
+    assert (folder / "examples.jsonl").exists()
+    code, _, err = run("save", folder, "--examples", examples)
+    assert (code, err.count("\n")) == (2, 1)  # nothing is replaced unless asked
+    assert run("save", folder, "--examples", examples, "--overwrite", "--without-examples").code == 0
+    assert not (folder / "examples.jsonl").exists()
+
+
+def test_aspects_that_a_file_talks_about_are_printed(run: Run, tmp_path: Path) -> None:
+    reviews = tmp_path / "reviews.csv"
+    rows = [
+        "The battery is bad. The screen is dim.",
+        "A new battery is dear.",
+        "My battery was fine. The screen was big.",
+    ]
+    reviews.write_text("\n".join(["body", *rows]) + "\n")
+    options = ("--text-column", "body", "--reviews")
+    found = json.loads(run("suggest-aspects", reviews, *options, "--json").out)
+    assert [(each["name"], each["count"]) for each in found] == [("battery", 3), ("screen", 2)]
+    assert set(found[1]["sentences"]) == {"The screen is dim.", "The screen was big."}
+    code, out, err = run("suggest-aspects", reviews, *options, "--count", 1)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "battery  3  (battery)"
+    assert len(out.splitlines()) == 4

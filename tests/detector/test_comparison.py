@@ -1,0 +1,77 @@
+"""Shares of aspects by the groups of a column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from awatt.detector.comparison import compare
+from awatt.detector.groups import MAX_GROUPS, OTHER, Column, group_column, group_columns
+
+
+def groups(*values: object) -> tuple[str, list[str], list[int]]:
+    made = group_column("column", values)
+    return made.kind, made.groups, made.places
+
+
+def test_shares_are_counted_per_group_and_what_differs_most_comes_first() -> None:
+    column = group_column("stars", ["10", "10", "10", "2", "2", "2", None])
+    found = np.array([[1, 1], [0, 1], [1, 1], [1, 0], [0, 0], [1, 0], [1, 1]], dtype=bool)
+    made = compare(column, found, ["food", "price"])
+    assert (made.groups, made.counts) == (["2", "10"], [3, 3])  # numbers by size; no value is no group
+    assert [each.name for each in made.aspects] == ["price", "food"]
+    assert [each.strength for each in made.aspects] == [1.0, 0.0]
+    assert [share.value for share in made.aspects[0].shares if share] == [0.0, 1.0]
+    assert [round(share.value, 4) for share in made.aspects[1].shares if share] == [0.6667, 0.6667]
+    assert all(share and share.low < share.high for each in made.aspects for share in each.shares)
+    assert str(made).splitlines()[:3] == [
+        "price by stars",
+        "  2          3    0.0% (0.0% to 56.1%)",
+        "  10         3  100.0% (43.9% to 100.0%)",
+    ]
+
+
+def test_strength_is_the_v_of_cramer() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    places, found = rng.integers(4, size=300), rng.random((300, 2)) < 0.3
+    made = compare(Column("c", "groups", list("abcd"), places.tolist()), found, ["one", "two"])
+    for column, name in enumerate(("one", "two")):
+        counts = [[sum((places == g) & (found[:, column] == f)) for g in range(4)] for f in (True, False)]
+        wanted = stats.contingency.association(np.array(counts), method="cramer")
+        assert next(a.strength for a in made.aspects if a.name == name) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_an_aspect_in_every_review_differs_nowhere() -> None:
+    found = np.array([[1, 1], [1, 0]], dtype=bool)
+    assert [each.name for each in compare(group_column("a", "xy"), found, ["all", "some"]).aspects] == ["some", "all"]
+
+
+def test_dates_become_periods_without_a_gap() -> None:
+    assert groups("2024-01-31", "2024/3/1", None) == ("time", ["2024-01", "2024-02", "2024-03"], [0, 2, -1])
+    assert groups("2024-02-03T10:00", "2024-02-01 9:00")[1] == ["2024-02-01", "2024-02-02", "2024-02-03"]
+    assert groups("2015-01-01", "2024-12-31")[1][:2] == ["2015 Q1", "2015 Q2"]
+    assert groups("1990-01-01", "2024-12-31")[1][:2] == ["1990", "1991"]
+    empty = compare(group_column("day", ["2024-01-31", "2024-03-01"]), np.ones((2, 1), dtype=bool), ["food"])
+    assert (empty.counts, empty.aspects[0].shares[1]) == ([1, 0, 1], None)
+    assert "2024-02         0       -" in str(empty)
+
+
+def test_many_numbers_become_ranges_and_many_texts_the_most_frequent() -> None:
+    kind, names, places = groups(*(number / 4 for number in range(100)))
+    assert (kind, names) == ("groups", ["0 to 4.75", "5 to 9.75", "10 to 14.75", "15 to 19.75", "20 to 24.75"])
+    assert np.bincount(places).tolist() == [20] * 5
+    cities = [f"city {number % 40}" if number < 800 else "village " + str(number) for number in range(850)]
+    kind, names, places = groups(*cities)
+    assert (kind, len(names), names[-1]) == ("groups", MAX_GROUPS, OTHER)
+    assert places.count(MAX_GROUPS - 1) == 850 - 20 * (MAX_GROUPS - 1)
+    assert groups(*["cheap"] * 90, *range(100))[0] == "free"  # no second value is frequent
+
+
+def test_values_that_identify_a_review_cannot_be_compared() -> None:
+    rows = [{"stars": n % 2, "city": "Bonn", "id": n, "tags": [n], "price": n + 0.5, "none": ""} for n in range(40)]
+    columns = {column.name: column for column in group_columns(rows)}
+    assert list(columns) == ["stars", "city", "id", "price"]  # a list or nothing is no value
+    assert [name for name, column in columns.items() if column.comparable] == ["stars", "price"]
+    assert columns["id"].kind == "free"
+    assert columns["id"].groups[:3] == ["0", "1", "2"]

@@ -1,0 +1,66 @@
+"""Examples, thresholds and long texts: nothing is lost in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from awatt import AspectDetector
+from awatt.detector.examples import Examples
+from awatt.detector.thresholds import parse_thresholds
+from awatt.detector.words import split_windows
+from awatt.errors import AwattError
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"food": ["Great pizza."], "food": ["Cold soup."]}', "the key 'food' occurs more than once"),
+        ('{"food": {"a": ["x"]}}', r"aspect 'food' has \{'a': \['x'\]\}, but needs a list of sentences"),
+        ('{"food": "Great pizza."}', "but needs a list of sentences"),
+        ('{"food": [["Great pizza."]]}', "but a sentence is needed"),
+        ('{"food": [1e999]}', "1e999 is too large"),
+    ],
+)
+def test_examples_that_would_lose_something_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    (path := tmp_path / "examples.json").write_text(content)
+    with pytest.raises(AwattError, match=message):
+        Examples.read(path)
+
+
+def test_an_aspect_with_two_thresholds_is_refused() -> None:
+    with pytest.raises(AwattError, match="given more than once for 'food'"):
+        parse_thresholds(["food=0.2", "price=0.3", "food=0.9"])
+    assert parse_thresholds(["food=0.2", "price=0.3"]) == {"food": 0.2, "price": 0.3}
+
+
+def test_an_aspect_after_256_tokens_is_found() -> None:
+    detector = AspectDetector.from_examples({"food": ["cold soup", "tasty soup"], "staff": ["a rude waiter"]})
+    text = "we went there on a day in may " * 100 + "and the soup was cold"
+    found = detector.detect(text)
+    assert "food" in found.aspects
+    assert "soup" in [word.text for word in found.words["food"]]
+    assert all(text[word.start : word.end] == word.text for words in found.words.values() for word in words)
+    assert detector.predictions([text, "hello"]).scores[0].round(4).tolist() == list(found.scores.values())
+    assert detector.detect_many(["hello", text])[1] == found
+    whole = detector.detect_review(f"Hello. {text}.")
+    assert "food" in whole.aspects
+    assert all(whole.text[word.start : word.end] == word.text for word in whole.words["food"])
+
+
+def test_an_example_that_is_too_long_to_learn_all_of_it_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    AspectDetector.from_examples({"food": ["cold soup", "and then we had soup " * 100]})
+    assert "1 example of more than 256 tokens: only the beginning is learned from" in caplog.text
+    caplog.clear()
+    AspectDetector.from_examples({"food": ["cold soup", "and then we had soup"]})
+    assert not caplog.text
+
+
+def test_a_long_text_without_spaces_is_read_in_parts() -> None:
+    detector = AspectDetector.from_examples({"food": ["cold soup", "tasty soup"]})
+    parts = split_windows(text := "!?" * 2000 + "soup", detector.loaded_model.tokenizer, 256)
+    assert "".join(part for _, part in parts) == text
+    assert all(text[start:].startswith(part) for start, part in parts)
+    assert len(parts) > 10
+    assert detector.detect("\n" * 5000).aspects == []

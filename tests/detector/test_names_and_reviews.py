@@ -1,0 +1,227 @@
+"""Names without examples, off-topic examples, the file as evidence, aims in words, and labels that count."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from awatt import AspectDetector
+from awatt.data.corpus import load_sample
+from awatt.detector.reviews import sample_reviews
+from awatt.errors import AwattError
+
+SAMPLE = load_sample()
+REVIEWS = list(SAMPLE.sentences)
+EXAMPLES = {"food": ["The pizza was cold.", "Tasty soup."], "service": ["A rude waiter.", "The waitress smiled."]}
+TEXTS = ["The soup was cold.", "Our waiter was rude.", "We came on a Monday."]
+
+
+# ---- names
+
+
+def test_names_alone_detect() -> None:
+    detector = AspectDetector.from_names(["food", "service"], reviews=REVIEWS)
+    assert detector.aspects == ("food", "service")
+    assert detector.detect("The food was great.").aspects == ["food"]
+    assert detector.counts_.tolist() == [0, 0]
+    assert AspectDetector.from_names(["food"]).detect("The food was great.").aspects == ["food"]
+
+
+def test_a_name_stands_beside_examples() -> None:
+    detector = AspectDetector.from_examples({**EXAMPLES, "parking": []}, reviews=REVIEWS)
+    assert detector.detect("We never found parking.").aspects == ["parking"]
+    assert detector.add_aspect("music", []).detect("The music was loud.").scores["music"] > 0.3
+
+
+def test_names_that_say_nothing_are_refused() -> None:
+    with pytest.raises(AwattError, match="aspect '7' has no example, and its name says nothing"):
+        AspectDetector.from_names(["food", "7"])
+    with pytest.raises(AwattError, match="a list of names is needed"):
+        AspectDetector.from_names("food")
+
+
+@pytest.mark.parametrize("command", ["detect", "explain", "report"])
+def test_aspects_on_the_command_line(
+    command: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reviews.txt").write_text("\n".join(TEXTS))
+    given = {"detect": ("reviews.txt",), "explain": ("The food was great.",), "report": ()}[command]
+    done = run(command, *given, "--aspects", "food, service")
+    assert done.code == 0
+    assert "food" in done.out
+    assert run(command, *given, "--aspects", " , ").code == 2
+
+
+# ---- off-topic sentences and what cannot be learned from
+
+
+def test_off_topic_sentences_in_every_form() -> None:
+    mapping = AspectDetector.from_examples({**EXAMPLES, None: ["My dog sleeps."]})
+    pairs = [(text, [aspect]) for aspect, texts in EXAMPLES.items() for text in texts] + [("My dog sleeps.", [])]
+    records = AspectDetector.from_examples([{"text": text, "aspects": aspects} for text, aspects in pairs])
+    lists = AspectDetector().fit([text for text, _ in pairs], [aspects for _, aspects in pairs])
+    matrix = np.array([[aspect in aspects for aspect in EXAMPLES] for _, aspects in pairs], dtype=int)
+    indicators = AspectDetector(classes=list(EXAMPLES)).fit([text for text, _ in pairs], matrix)
+    for detector in (mapping, records, lists, indicators):
+        assert detector.examples.labels.sum(1).tolist() == [1, 1, 1, 1, 0]
+        np.testing.assert_array_equal(detector.predict_proba(TEXTS), mapping.predict_proba(TEXTS))
+    without = AspectDetector.from_examples(EXAMPLES)
+    assert (mapping.predict_proba(["My dog eats."]) < without.predict_proba(["My dog eats."])).all()
+
+
+def test_examples_that_teach_nothing_are_said() -> None:
+    with pytest.raises(AwattError, match="every example mentions both 'food' and 'service'"):
+        AspectDetector.from_examples({"food": ["Good pizza, nice waiter."], "service": ["Good pizza, nice waiter."]})
+    with pytest.raises(AwattError, match="has no words"):
+        AspectDetector.from_examples({"food": ["Good pizza.", "!!!"]})
+
+
+# ---- the file
+
+
+def test_the_file_moves_the_thresholds() -> None:
+    alone = AspectDetector.from_examples(EXAMPLES)
+    with_file = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    assert alone.thresholds().tolist() == [0.3, 0.3]
+    assert with_file.thresholds().tolist() != [0.3, 0.3]
+    few = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS[:3])
+    np.testing.assert_array_equal(few.predict_proba(TEXTS), alone.predict_proba(TEXTS))
+
+
+def test_the_file_is_kept_when_examples_are_added() -> None:
+    step = AspectDetector.from_examples({"food": EXAMPLES["food"], "service": EXAMPLES["service"][:1]}, reviews=REVIEWS)
+    step.add_examples("service", EXAMPLES["service"][1:])
+    whole = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    np.testing.assert_array_equal(step.predict_proba(TEXTS), whole.predict_proba(TEXTS))
+    rows = [text for texts in EXAMPLES.values() for text in texts]
+    fitted = whole.fit(rows, [["food"], ["food"], ["service"], ["service"]])
+    assert fitted.reviews is None  # fit begins anew
+
+
+def test_the_file_is_saved_with_the_examples_only(tmp_path: Path) -> None:
+    detector = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    whole = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "whole"))
+    np.testing.assert_array_equal(whole.predict_proba(TEXTS), detector.predict_proba(TEXTS))
+    np.testing.assert_array_equal(whole.thresholds(), detector.thresholds())
+    added = whole.add_examples("food", ["Delicious cake."])
+    np.testing.assert_array_equal(
+        added.predict_proba(TEXTS), detector.add_examples("food", ["Delicious cake."]).predict_proba(TEXTS)
+    )
+    bare = detector.save_pretrained(tmp_path / "bare", examples=False)
+    assert not (bare / "reviews.safetensors").exists()
+    np.testing.assert_array_equal(
+        AspectDetector.from_pretrained(bare).predict_proba(TEXTS), detector.predict_proba(TEXTS)
+    )
+
+
+def test_a_score_never_depends_on_the_batch() -> None:
+    detector = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    together = detector.predict_proba(REVIEWS[:60])
+    alone = np.concatenate([detector.predict_proba([text]) for text in REVIEWS[:60]])
+    np.testing.assert_allclose(together, alone, atol=1e-7)
+
+
+def test_a_sample_is_spread_over_the_file() -> None:
+    assert sample_reviews(["a", "b", "c", "d", "e"], 3) == ["a", "c", "e"]
+    assert sample_reviews(["a", " a ", "...", "", "b"]) == ["a", "b"]
+
+
+def test_the_command_takes_its_input_for_the_file(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("reviews.txt").write_text("\n".join(REVIEWS), encoding="utf-8")
+    Path("examples.json").write_text(json.dumps(EXAMPLES))
+    given = ("--examples", "examples.json", "--quiet")
+    assert run("detect", "reviews.txt", *given, "--out", "found.jsonl").code == 0
+    found = [json.loads(line) for line in Path("found.jsonl").read_text("utf-8").splitlines()]
+    direct = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    assert [row["aspects"] for row in found] == [each.aspects for each in direct.detect_many(REVIEWS)]
+    assert found[0]["scores"] == direct.detect(REVIEWS[0]).scores
+
+
+def test_a_pipe_is_its_own_sample(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("examples.json").write_text(json.dumps(EXAMPLES))
+    stream = io.TextIOWrapper(io.BytesIO("\n".join(REVIEWS).encode()), encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", stream)
+    done = run("detect", "-", "--format", "txt", "--examples", "examples.json", "--quiet")
+    found = [json.loads(line)["aspects"] for line in done.out.splitlines()]
+    direct = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    assert found == [each.aspects for each in direct.detect_many(REVIEWS)]
+
+
+# ---- aims
+
+
+def test_aims_in_words() -> None:
+    detector = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    cuts = {aim: detector.thresholds(aim) for aim in ("balanced", "precise", "thorough", "auto")}
+    np.testing.assert_array_equal(cuts["auto"], cuts["balanced"])
+    assert (cuts["thorough"] <= cuts["balanced"]).all()
+    assert (cuts["balanced"] <= cuts["precise"]).all()
+    mixed = detector.thresholds({"service": "precise"})
+    assert mixed.tolist() == [cuts["balanced"][0], cuts["precise"][1]]
+    found = [int(detector.predictions(REVIEWS, aim).accepted.sum()) for aim in ("precise", "balanced", "thorough")]
+    assert found == sorted(found)
+
+
+def test_an_aim_that_does_not_exist_names_all() -> None:
+    detector = AspectDetector.from_examples(EXAMPLES)
+    with pytest.raises(AwattError, match="'bold', but one of these is needed: balanced, precise, thorough, auto"):
+        detector.thresholds("bold")
+    with pytest.raises(AwattError, match="mode paper has one of its own"):
+        AspectDetector.from_examples(EXAMPLES, mode="paper", threshold="precise").detect("x")
+
+
+# ---- labels
+
+
+def _macro_f1(truth: Any, found: Any) -> float:
+    right, total = (truth & found).sum(0), truth.sum(0) + found.sum(0)
+    return float((2 * right / np.maximum(total, 1)).mean())
+
+
+def test_more_labels_never_make_it_worse_on_average() -> None:
+    """Many draws from the sample: 3 examples per aspect, then 30 and 120 more sentences as they come."""
+    names = ["food", "service", "bed", "screen"]
+    labels = SAMPLE.mentions[:, [SAMPLE.aspects.index(name) for name in names]]
+    reached = []
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(len(REVIEWS))
+        test, rest = order[:150], order[150:]
+        chosen = np.unique(np.concatenate([rest[labels[rest, column]][:3] for column in range(len(names))]))
+        others = rest[~np.isin(rest, chosen)]
+        row = []
+        for count in (0, 30, 120):
+            given = np.concatenate([chosen, others[:count]])
+            detector = AspectDetector(classes=names).fit(
+                [REVIEWS[number] for number in given], labels[given].astype(int), [REVIEWS[n] for n in test]
+            )
+            found = detector.predictions([REVIEWS[number] for number in test]).accepted
+            row.append(_macro_f1(labels[test], found))
+        reached.append(row)
+    few, more, most = np.mean(reached, 0)
+    assert few < more + 0.005
+    assert more < most + 0.005
+    assert most > few + 0.01
+
+
+def test_an_aspect_alone_is_not_found_everywhere() -> None:
+    rows = [json.loads(line) for line in (files("awatt.data") / "sample.jsonl").read_text("utf-8").splitlines()]
+    laptops = [row for row in rows if row["domain"] == "laptop"]
+    texts, found, true = [row["text"] for row in laptops], 0, 0
+    for aspect in sorted({aspect for row in laptops for aspect in row["aspects"]}):
+        mentions = [row["text"] for row in laptops if aspect in row["aspects"]]
+        detector = AspectDetector.from_examples({aspect: mentions[:5]}, reviews=texts)
+        found += sum(bool(each.aspects) for each in detector.detect_many(texts))
+        true += len(mentions)
+    assert true / 2 < found < 1.5 * true

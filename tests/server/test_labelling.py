@@ -1,0 +1,310 @@
+"""Loading and labelling on the page, in a real Chromium: suggestions, the queue, notes, people, projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .browsing import SAVED, Server, make_xlsx, needs_chromium, settle
+
+pytestmark = needs_chromium
+#: The ids of the aspects that the project's label of a text has, once it is saved; None without a label.
+LABEL = """async (text) => {
+  const { state } = await import('/static/state.js');
+  return state.project.examples.find((each) => each.text === text)?.aspects ?? null;
+}"""
+
+#: Where the buttons are on the screen.
+PLACES = """() => [...document.querySelectorAll('#accept, #accept-none, #detail .toggle')]
+  .map((each) => each.getBoundingClientRect().toJSON())"""
+
+
+def wait_for_text(page: Any, selector: str, wanted: str) -> None:
+    page.wait_for_function(
+        "([selector, wanted]) => document.querySelector(selector)?.textContent.includes(wanted)", arg=[selector, wanted]
+    )
+
+
+def wait_for_count(page: Any, selector: str, wanted: int) -> None:
+    page.wait_for_function(
+        "([selector, wanted]) => document.querySelectorAll(selector).length === wanted", arg=[selector, wanted]
+    )
+
+
+def empty(page: Any) -> None:
+    page.click("#tab-start")
+    page.click("#start-over")
+    wait_for_text(page, "#message", "Undo brings back")
+
+
+def load(page: Any, name: str, content: bytes) -> None:
+    page.click("#tab-start")
+    page.set_input_files("#file", {"name": name, "mimeType": "application/octet-stream", "buffer": content})
+    page.click("#load:enabled")
+
+
+ROWS = [
+    ["stars", "city", "secret", "body"],
+    ["5", "Porto", "x", "The waiter was kind. The parking was free. The wine was good."],
+    ["1", "Oslo", "y", "The waiter was rude. The parking was full."],
+    ["2", "Oslo", "z", "The waitress forgot us. We paid for the parking. The wine was warm."],
+]
+
+
+def test_an_excel_file_is_loaded_with_the_chosen_columns_and_its_reviews_are_seen_whole(page: Any) -> None:
+    page.click("#tab-start")
+    page.set_input_files("#file", {"name": "summer.xlsx", "mimeType": "x", "buffer": make_xlsx(ROWS)})
+    page.wait_for_selector("#load:enabled")
+    assert page.input_value("#text-column") == "body"
+    page.click("th input[aria-label='Keep the column secret']")
+    assert page.locator("td.dropped").first.inner_text() == "x"
+    page.click("#load")
+    wait_for_text(page, "#status", "8 sentences")
+    wait_for_text(page, "#project", "summer.xlsx")
+    assert page.title().startswith("summer.xlsx")
+    settle(page)
+    page.locator("#rows .row", has_text="The wine was good.").click()
+    wait_for_text(page, "#detail .columns", "Porto")
+    assert "secret" not in page.inner_text("#detail .columns")
+    assert page.inner_text("#detail .around").split("\n") == [" ".join(ROWS[1][3].split())]
+    assert page.inner_text("#detail mark.here") == "The wine was good."
+    page.click("#detail .other >> nth=0")
+    page.wait_for_function("() => document.querySelector('#detail mark.here').textContent === 'The waiter was kind.'")
+
+
+def test_a_load_that_is_cancelled_changes_nothing(page: Any) -> None:
+    held: list[Any] = []
+    page.route("**/v1/project/reviews?*", lambda route: held.append(route))
+    load(page, "big.csv", b"text\nThe soup was cold.\n")
+    page.wait_for_selector("#cancel:visible")
+    page.click("#cancel")
+    wait_for_text(page, "#progress-text", "Cancelling")
+    held[0].continue_()  # the file arrives nevertheless
+    wait_for_text(page, "#message", "Cancelled. The reviews are what they were.")
+    page.wait_for_selector("#progress", state="hidden")
+    wait_for_text(page, "#status", "86 sentences")
+    page.unroute("**/v1/project/reviews?*")
+
+
+def test_suggested_aspects_are_renamed_merged_dismissed_and_accepted(page: Any) -> None:
+    empty(page)
+    load(page, "reviews.xlsx", make_xlsx(ROWS))
+    page.wait_for_selector("#view-aspects:not([hidden])")
+    page.wait_for_selector(".suggestion")
+    names = page.evaluate("[...document.querySelectorAll('.suggestion .title')].map((each) => each.value)")
+    assert names == ["parking", "waiter", "wine"]
+    parking = page.locator(".suggestion[aria-label='Suggestion parking']")
+    assert parking.locator(".link").inner_text() == "3 sentences"
+    assert parking.locator("li").count() == 3
+    page.select_option("#merge-parking", "wine")
+    wait_for_count(page, ".suggestion", 2)
+    assert page.locator(".suggestion .link").first.inner_text() == "5 sentences"  # 3 with parking, 2 with wine
+    page.locator(".suggestion[aria-label='Suggestion waiter'] button", has_text="Dismiss").click()
+    wait_for_count(page, ".suggestion", 1)
+    page.fill("#suggestion-parking", "extras")
+    page.locator(".suggestion input[type=checkbox]").first.uncheck()
+    page.locator(".suggestion .main").click()
+    page.wait_for_selector("article[aria-label=extras]")
+    wait_for_count(page, ".suggestion", 0)
+    assert page.locator("article[aria-label=extras] li").count() == 4  # of five, one was not ticked
+    page.click("#undo")
+    wait_for_count(page, ".suggestion", 1)  # accepted and merged: undone together; "waiter" stays dismissed
+    page.click("#undo")
+    wait_for_count(page, ".suggestion", 2)
+
+
+def test_a_queue_counts_goes_on_and_back_and_finished_sentences_leave_it(page: Any) -> None:
+    page.keyboard.press("n")
+    wait_for_text(page, "#queue-count", "0 of 20")
+    first = page.inner_text("#detail .full")
+    places = page.evaluate(PLACES)
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#queue-count", "1 of 20")
+    page.wait_for_function("(first) => document.querySelector('#detail .full').textContent !== first", arg=first)
+    assert first not in page.locator("#rows .row .text").all_inner_texts()
+    second = page.inner_text("#detail .full")
+    for _ in range(3):  # from row to row, what is clicked stays where it is
+        before = page.inner_text("#detail .full")
+        page.keyboard.press("s")
+        page.wait_for_function("(text) => document.querySelector('#detail .full').textContent !== text", arg=before)
+        assert page.evaluate(PLACES) == places
+    wait_for_text(page, "#queue-count", "1 of 20")  # what is skipped stays in the list
+    for _ in range(3):
+        page.keyboard.press("b")
+    page.wait_for_function("(text) => document.querySelector('#detail .full').textContent === text", arg=second)
+    page.keyboard.press("b")  # the labelled one comes back
+    page.wait_for_function("(text) => document.querySelector('#detail .full').textContent === text", arg=first)
+    wait_for_text(page, "#queue-count", "0 of 20")
+    page.keyboard.press("0")
+    wait_for_text(page, "#queue-count", "1 of 20")
+    page.click("#undo")
+    wait_for_text(page, "#queue-count", "1 of 20")  # it still has its first label
+    page.click("#undo")
+    wait_for_text(page, "#queue-count", "0 of 20")
+    page.click("#queue-leave")
+    page.wait_for_selector("#queue", state="hidden")
+    wait_for_text(page, "#status", "86 sentences")
+
+
+def test_many_sentences_are_labelled_at_once_and_notes_are_kept(page: Any) -> None:
+    rows = page.locator("#rows .row")
+    texts = [rows.nth(place).locator(".text").inner_text() for place in range(4)]
+    rows.nth(0).click()
+    rows.nth(2).click(modifiers=["Shift"])
+    wait_for_text(page, "#detail", "3 sentences selected")
+    page.locator("#rows .row .tick").nth(3).click()
+    wait_for_text(page, "#detail", "4 sentences selected")
+    before = page.locator("#detail .toggle.many .value").nth(5).inner_text()
+    assert before.endswith("of 4")
+    page.locator("#detail .toggle.many").nth(5).click()
+    wait_for_text(page, "#message", "4 sentences: ")
+    wait_for_count(page, SAVED, 4)
+    assert all(page.evaluate(LABEL, text) for text in texts)
+    page.click("#undo")
+    wait_for_count(page, "#rows .row.labelled", 0)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#detail #accept")
+    page.fill("#note", "ask the cook")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#rows .noted")
+    page.click("#pick-noted")
+    wait_for_count(page, "#rows .row", 1)
+    page.reload()
+    settle(page)
+    assert page.input_value("#note") == "ask the cook"
+
+
+def test_beyond_nine_aspects_names_are_typed_and_a_sentence_becomes_an_example(page: Any) -> None:
+    page.click("#tab-aspects")
+    page.fill("#names", "zebra, zoo, yard, yeti")
+    page.click("#by-name button")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)
+    page.wait_for_function("() => document.querySelectorAll('#detail .toggle').length === 10")
+    text = page.inner_text("#detail .full")
+    page.locator("#table").focus()
+    page.keyboard.press("a")
+    page.keyboard.type("zo")
+    wait_for_count(page, "#detail .toggle", 1)
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#rows .row.chosen", "zoo")
+    wait_for_count(page, "#detail .toggle", 10)
+    assert page.evaluate("document.activeElement.id") == "table"
+    wait_for_count(page, SAVED, 1)
+    page.select_option("#use-as", label="yeti")
+    wait_for_text(page, "#message", "An example of yeti now")
+    wait_for_text(page, "#rows .row.chosen", "yeti")
+    page.select_option("#use-as", label="a new aspect …")
+    page.fill("#use-as-name", "weather")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#message", "An example of weather now")
+    page.click("#tab-aspects")
+    page.wait_for_selector("article[aria-label=weather]")
+    assert text in page.inner_text("article[aria-label=weather]")
+
+
+def test_exported_labels_are_imported_and_what_two_people_said_is_compared(page: Any) -> None:
+    empty(page)
+    page.click("#tab-aspects")
+    labels = b"text,aspects\nThe waiter was kind.,staff\nThe parking was free.,\nWe paid for the parking.,cars\n"
+    page.set_input_files("#import-file", {"name": "old.csv", "mimeType": "text/csv", "buffer": labels})
+    wait_for_text(page, "#message", "3 labelled sentences imported from old.csv")
+    load(page, "reviews.xlsx", make_xlsx(ROWS))
+    settle(page)
+    page.click("#tab-aspects")
+    page.fill("#person", "Ann")
+    page.keyboard.press("Tab")
+    page.click("#tab-sentences")
+    for text, key in (("The waiter was rude.", "Enter"), ("The wine was warm.", "0")):
+        page.locator("#rows .row", has_text=text).click()
+        page.keyboard.press(key)
+        page.wait_for_function(f"async (text) => (await ({LABEL})(text)) !== null", arg=text)
+    page.click("#tab-aspects")
+    wait_for_text(page, "#people", "Ann (you): 2 sentences")
+    page.fill("#person", "Ben")
+    page.keyboard.press("Tab")
+    wait_for_text(page, "#people", "Ann: 2 sentences")
+    page.click("#second-opinion")
+    wait_for_text(page, "#queue-count", "0 of 2")
+    assert "hidden" in page.inner_text("#detail .origin")
+    assert page.locator("#rows .chip, #rows .person, #detail .toggle[aria-pressed=true]").count() == 0
+    page.keyboard.press("0")
+    wait_for_text(page, "#queue-count", "1 of 2")
+    page.keyboard.press("0")
+    wait_for_text(page, "#queue-count", "2 of 2")
+    page.click("#tab-aspects")
+    wait_for_text(page, "#people", "Ann and Ben (you): 2 sentences labelled by both")
+    assert "0.75" in page.inner_text("#people .agreement tbody tr >> nth=0")  # one of four decisions differs
+    page.click("#see-differing")
+    wait_for_count(page, "#rows .row", 1)
+    page.locator("#rows .row").click()
+    wait_for_text(page, "#detail .opinions", "Ann: staff; you: none")
+
+
+def test_projects_are_created_switched_and_back_leads_to_the_first(browser: Any, tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    page = browser.new_page()
+    page.goto(server.link)
+    page.wait_for_selector("body[data-ready]")
+    page.fill("#paste", "The soup was cold.")
+    page.click("#load")
+    wait_for_text(page, "#status", "1 sentence")
+    page.click("#project")
+    page.fill("#new-project", "hotels 2024")
+    page.click("#projects button[type=submit]")
+    wait_for_text(page, "#project", "hotels 2024")
+    page.wait_for_function("() => document.getElementById('status').textContent === ''")
+    page.fill("#paste", "The bed was hard.\nThe pool was warm.")
+    page.click("#load")
+    wait_for_text(page, "#status", "2 sentences")
+    page.click("#project")
+    page.click("#projects li a >> nth=1")
+    wait_for_text(page, "#status", "1 sentence")
+    assert page.inner_text("#project").startswith("project")
+    page.go_back()
+    wait_for_text(page, "#project", "hotels 2024")
+    wait_for_text(page, "#status", "2 sentences")
+    page.close()
+    server.stop()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_new_parts_follow_the_rules(page: Any, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+    def check(where: str) -> None:
+        found = axe.Axe().run(page, options=rules).response["violations"]
+        assert [(where, each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+
+    page.set_viewport_size({"width": width, "height": 800})
+    page.reload()
+    settle(page)
+    empty(page)
+    load(page, "reviews.xlsx", make_xlsx(ROWS))
+    page.wait_for_selector(".suggestion")
+    page.wait_for_selector("#people p")
+    check("aspects")
+    page.locator(".suggestion .main").first.click()
+    page.wait_for_selector("article[aria-label=parking]")
+    page.click("#tab-sentences")
+    settle(page)
+    page.click("#next")
+    page.wait_for_selector("#queue:not([hidden])")
+    check("queue")
+    page.click("#queue-leave")
+    page.locator("#rows .row .tick").nth(0).click()
+    page.locator("#rows .row .tick").nth(1).click()
+    page.wait_for_selector("#accept-all")
+    check("selection")
+    page.click("#project")
+    page.wait_for_selector("#projects[open]")
+    check("projects")
+    page.keyboard.press("Escape")
+    page.click("#tab-start")
+    page.set_input_files("#file", {"name": "a.csv", "mimeType": "x", "buffer": b"text,aspects,stars\nGood.,food,5\n"})
+    page.wait_for_selector("#import-labels")
+    check("preview")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
