@@ -4,13 +4,16 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 SHARED := $(or $(AWATT_SHARED),../shared)
 
-.PHONY: demo test test-ray test-lowest test-lowest-core lint check docs notebooks release-check audit locked train-bundled clean
+.PHONY: demo test test-failed test-ray test-lowest test-lowest-core lint check docs notebooks release-check audit locked train-bundled clean
 
 demo: .venv/core  ## the main job on the bundled sample, with the core packages only
 	$(BIN)/awatt demo
 
 test: .venv/dev  ## the test suite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+test-failed: .venv/dev  ## only the tests that failed last time, one after the other
+	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
 
 test-ray: .venv/dev  ## the tests of the Ray engine, which is 240 MB more
 	$(INSTALL) --editable '.[ray]'

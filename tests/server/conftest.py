@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,16 @@ from awatt.server.store import ProjectStore
 from .browsing import CHROMIUM, Server, open_sample
 
 HOST = "127.0.0.1:8377"
+#: Delays requests and responses by random times, which finds code and tests that rely on a fast server.
+SLOW = """
+  const real = window.fetch.bind(window), wait = () => new Promise((go) => setTimeout(go, Math.random() * %d));
+  window.fetch = async (...request) => {
+    await wait();
+    const response = await real(...request);
+    await wait();
+    return response;
+  };
+"""
 TOKEN = "a-token-for-the-tests"
 SMALL = Limits(body=200_000, json_body=20_000, texts=20, characters=500, aspects=8, examples=60, sentences=300)
 
@@ -52,13 +63,22 @@ def sample(client: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, without a window."""
+    """Chromium, without a window. AWATT_SLOW_PAGE=300 delays requests and responses by up to 300 ms each."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright, and Chromium")
     with playwright.sync_playwright() as started:
         try:
             opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         except playwright.Error as error:
             pytest.skip(f"Chromium does not start here: {str(error).splitlines()[0]}")
+        if delay := os.environ.get("AWATT_SLOW_PAGE"):
+            new_context = opened.new_context
+
+            def new_slow_context(**options: Any) -> Any:
+                context = new_context(**options)
+                context.add_init_script(SLOW % int(delay))
+                return context
+
+            opened.new_context = new_slow_context
         yield opened
         opened.close()
 

@@ -480,3 +480,22 @@ def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> N
     code = page.locator("pre").first.inner_text()
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_values_of_another_column_cannot_be_clicked_before_they_are_there(page: Any) -> None:
+    page.click("#tab-start")
+    rows = b"city,stars,text\nPorto,1,A rude waiter.\nGhent,5,The pasta was tasty.\nPorto,5,Best soup ever.\n" * 4
+    page.set_input_files("#file", {"name": "reviews.csv", "mimeType": "text/csv", "buffer": rows})
+    page.click("#load:enabled")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('12 ')")
+    page.select_option("#in-list-column", "city")
+    page.wait_for_selector("#in-list-group-1")
+    hold(page, "GET", "column=stars")
+    page.select_option("#in-list-column", "stars")
+    await_held(page)
+    assert page.locator("#in-list-group-0").count() == 0
+    page.select_option("#in-list-column", "city")  # chosen again before the other one is there
+    let_go(page)
+    page.click("#in-list-group-1")
+    page.wait_for_function("() => decodeURIComponent(location.hash).includes('c.city=')")
+    assert page.input_value("#in-list-column") == "city"

@@ -21,10 +21,13 @@ function toggleGroup(column, group) {
   setWhere(column, left.length ? { groups: left } : null);
 }
 
+// The values of the column before disappear at once: a click must not reach them while the new ones are on their way.
 async function edit(column) {
-  try { if (column && !await loadColumn(column)) return; } catch (error) { notify(error.message, true); return; }
   edited = column || null;
   drawAll();
+  if (!column || columnOf(column)) return;
+  try { if (!await loadColumn(column)) return; } catch (error) { notify(error.message, true); return; }
+  if (edited === column) drawAll();
 }
 
 const chip = (label, id, remove) => el("button", { className: "chip active", id, title: "Remove this filter", "aria-label": `Remove the filter ${label}`, onclick: remove }, `${label} ✕`);
