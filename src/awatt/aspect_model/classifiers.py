@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from awatt.arrays import Integers, product, ranges, segment_sums, starts, unit
 from awatt.aspect_model.ridge import ridge, shared_ridge
-from awatt.aspect_model.vectors import EmbeddedSentences, join
+from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, join
 
 Floats = npt.NDArray[np.float32]
 
@@ -146,10 +146,10 @@ def attend(settings: Settings, sentences: EmbeddedSentences, classifiers: Floats
         seen[:, block, :-1] = np.swapaxes(attended, 0, 1)
 
 
-def shown_attention(settings: Settings, classifiers: Classifiers, sentences: EmbeddedSentences) -> Floats:
+def shown_attention(settings: Settings, classifiers: Classifiers, sentences: ReadSentences) -> Floats:
     """The share of each token in what a user is shown; a sentence's sum to 1. (n_tokens, n_aspects)"""
-    cosines = product(sentences.tokens, direction(classifiers.attended))
-    return attention_shares(attention_weights(cosines, settings.word_temperature)[sentences.rows], sentences.lengths)
+    cosines = sentences.cosines(direction(classifiers.attended))
+    return attention_shares(sentences.spread(attention_weights(cosines, settings.word_temperature)), sentences.lengths)
 
 
 def attention_shares(weights: Floats, lengths: Integers) -> Floats:
@@ -172,10 +172,11 @@ def keep_examples(settings: Settings, sentences: EmbeddedSentences, labels: Floa
 
 
 def score(
-    settings: Settings, classifiers: Classifiers, examples: Examples, names: Floats, sentences: EmbeddedSentences
+    settings: Settings, classifiers: Classifiers, examples: Examples, names: Floats, sentences: ReadSentences
 ) -> Scores:
     """All scores of the sentences; ``names`` are unit vectors (n_aspects, dim), zeros for an aspect without one."""
-    sums = sentences.sums(weigh_tokens(settings, classifiers, names, sentences.tokens))
+    weighed = weigh_tokens(settings, classifiers, sentences.cosines(token_directions(classifiers, names)))
+    sums = segment_sums(sentences.spread(weighed), sentences.lengths)
     return score_sums(settings, classifiers, examples, sums, sentences.means)
 
 
@@ -193,14 +194,18 @@ def name_scores_of_examples(settings: Settings, names: Floats, sentences: Embedd
     return found
 
 
-def weigh_tokens(settings: Settings, classifiers: Classifiers, names: Floats, tokens: Floats) -> Floats:
-    """What a sentence's scores are sums of. (n_tokens, 6 * n_aspects)
+def token_directions(classifiers: Classifiers, names: Floats) -> Floats:
+    """What tokens are compared with: each aspect's attention, what speaks for it, its name. (3 * n_aspects, dim)"""
+    return np.concatenate([direction(classifiers.attention), direction(classifiers.attended), names])
+
+
+def weigh_tokens(settings: Settings, classifiers: Classifiers, cosines: Floats) -> Floats:
+    """What a sentence's scores are sums of, from cosines with `token_directions`. (n_tokens, 6 * n_aspects)
 
     Three weights of each token for each aspect (by the aspect's attention, by how much the token speaks for the
     aspect, and by its likeness to the name), then each weight times what it weighs.
     """
-    directions = np.concatenate([direction(classifiers.attention), direction(classifiers.attended), names])
-    attention, word, name = np.split(product(tokens, directions), 3, axis=1)
+    attention, word, name = np.split(cosines, 3, axis=1)
     last = classifiers.attended[:, :-1]
     weights = np.concatenate(
         [

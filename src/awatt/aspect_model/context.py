@@ -37,11 +37,11 @@ class Memory:
         missing = {key: number for number, key in enumerate(keys) if found[key] is None}
         if missing:
             part = sentences.take(np.array(list(missing.values())))
-            vectors = self.context(part).astype(self.dtype)
+            vectors = self.context(part).astype(self.dtype, copy=False)
             computed = dict(zip(missing, map(np.copy, np.split(vectors, np.cumsum(part.lengths)[:-1])), strict=True))
             found |= computed
             self._keep(computed)
-        return np.concatenate([found[key] for key in keys]).astype(np.float32)
+        return np.concatenate([found[key] for key in keys]).astype(np.float32, copy=False)
 
     def clear(self) -> None:
         """Forget everything."""

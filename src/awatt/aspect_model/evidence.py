@@ -25,7 +25,7 @@ from awatt.aspect_model.classifiers import (
     name_scores_of_examples,
     score,
 )
-from awatt.aspect_model.vectors import EmbeddedSentences
+from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences
 
 FEATURES = (
     "attended",  # the scores above the background's mean, in its standard deviations
@@ -100,7 +100,7 @@ def learn_evidence(
     labels: Floats,
     background: EmbeddedSentences,
     names: Floats,
-    file: EmbeddedSentences | None = None,
+    file: ReadSentences | None = None,
 ) -> LearnedEvidence:
     """From labels (n_sentences, n_aspects) of 0 and 1, at least one 1 per aspect, and names (n_aspects, dim)."""
     n_aspects = labels.shape[1]
@@ -161,7 +161,7 @@ def _mean_and_spread(values: Floats, where: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt((((values - mean) ** 2) * where).sum(0) / count)
 
 
-def compute_evidence(settings: Settings, learned: LearnedEvidence, sentences: EmbeddedSentences) -> Floats:
+def compute_evidence(settings: Settings, learned: LearnedEvidence, sentences: ReadSentences) -> Floats:
     """The evidence in the order of ``FEATURES``. (n_sentences, n_aspects, n_features)"""
     return arrange_evidence(learned, score(settings, learned.classifiers, learned.examples, learned.names, sentences))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Integers, Sentences, unit
+from awatt.arrays import Integers, Sentences, product, unit
 from awatt.aspect_model.calibration import (
     Calibration,
     CalibrationPrior,
@@ -24,7 +24,7 @@ from awatt.aspect_model.calibration import (
     representative_weights,
     uncalibrated,
 )
-from awatt.aspect_model.classifiers import Scores, Settings, score, score_sums, weigh_tokens
+from awatt.aspect_model.classifiers import Scores, Settings, score, score_sums, token_directions, weigh_tokens
 from awatt.aspect_model.decisions import AIMS, Thresholds, common_threshold, move_towards, thresholds
 from awatt.aspect_model.evidence import (
     FEATURES,
@@ -37,7 +37,7 @@ from awatt.aspect_model.evidence import (
 from awatt.aspect_model.names import LabelledSentences, add_names, name_words
 from awatt.aspect_model.network import SCORES, AspectBiases, Network, condition, read_scores
 from awatt.aspect_model.plain_network import PlainNetwork, compute_plain_logits
-from awatt.aspect_model.vectors import EmbeddedSentences, TokenVectors, WordTable
+from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, TokenVectors, WordTable
 from awatt.aspect_model.words import WordRidge, learn_words, no_words, score_words
 
 Floats = npt.NDArray[np.float64]
@@ -148,7 +148,8 @@ def tabulate_words(parts: TrainedParts, learned: LearnedAspects) -> WordTable | 
 
     def compute(ids: Integers) -> npt.NDArray[np.float32]:
         tokens, norms = vectors.token_vectors(ids)
-        weighed = weigh_tokens(parts.settings, evidence.classifiers, evidence.names, tokens)
+        cosines = product(tokens, token_directions(evidence.classifiers, evidence.names))
+        weighed = weigh_tokens(parts.settings, evidence.classifiers, cosines)
         return np.concatenate([weighed, tokens * norms], 1)
 
     return WordTable(len(vectors.word_norms), 6 * n_aspects + vectors.stored.table.shape[1], compute)
@@ -204,11 +205,11 @@ class _Read(NamedTuple):
     """Sentences, read once."""
 
     sentences: Sentences
-    embedded: EmbeddedSentences
+    embedded: ReadSentences
 
 
 def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
-    return _Read(sentences, parts.vectors.embed(sentences))
+    return _Read(sentences, parts.vectors.read(sentences))
 
 
 def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> _Read | None:
@@ -250,7 +251,7 @@ class _Fitted(NamedTuple):
         of_words = score_words(words, parts.vectors.word_norms, sentences)
         return np.concatenate([values, of_words[..., None]], -1)
 
-    def network_values(self, parts: TrainedParts, sentences: EmbeddedSentences) -> Floats:
+    def network_values(self, parts: TrainedParts, sentences: ReadSentences) -> Floats:
         """The network's logit, then single scores. (n_sentences, n_aspects, n_values - 1)"""
         learned = self.evidence
         return self.read_scores(
@@ -311,7 +312,7 @@ def _cross_fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[st
             [names[number] for number in known.tolist()],
             file,
         )
-        left_out = parts.vectors.embed(given.sentences.take(outside))
+        left_out = parts.vectors.read(given.sentences.take(outside))
         found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)
     return found
 

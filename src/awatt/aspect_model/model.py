@@ -249,7 +249,7 @@ class AspectModel:
         """The share of each token in each aspect's attention; a sentence's sum to 1. (n_tokens, n_aspects)"""
         table = self._table(fitted)
         if table is None or not len(sentences.lengths):
-            return shown_attention(self.parts.settings, fitted.evidence.classifiers, self.vectors.embed(sentences))
+            return shown_attention(self.parts.settings, fitted.evidence.classifiers, self.vectors.read(sentences))
         columns = shown_weights(len(fitted.evidence.names))
         return attention_shares(table.rows(sentences.ids, columns), sentences.lengths)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from awatt.arrays import Array, Integers, Sentences, namespace, segment_sums, unit
+from awatt.arrays import Array, Integers, Sentences, namespace, product, segment_sums, unit
 from awatt.aspect_model.context import Context
 from awatt.aspect_model.names import name_words
 from awatt.aspect_model.row_sums import row_sums
@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float32]
 
 #: Share of the context's vector in the squared norm of a token's vector; the rest is the static one's.
 CONTEXT_SHARE = 0.5
+_SHARES = np.sqrt(np.array([1 - CONTEXT_SHARE, CONTEXT_SHARE], dtype=np.float32))
 _TOGETHER = 2048  # sentences whose mean vectors are computed at once; bounds the memory with many
 _PADDING = 8  # columns of a table: rows of 1,024 bytes would compete for the same places of the cache in a sum
 
@@ -37,9 +38,41 @@ class EmbeddedSentences(NamedTuple):
     means: Array  # (n_sentences, dim) unit mean vectors
     lengths: Integers  # (n_sentences,) in tokens
 
-    def sums(self, values: Array) -> Array:
-        """Sums over each sentence of numbers per distinct token. (n_distinct, n) -> (n_sentences, n)"""
-        return segment_sums(values[self.rows], self.lengths)
+    def cosines(self, directions: Array) -> Array:
+        """Of each distinct token with each of the unit vectors. (n_distinct, n_directions)"""
+        return product(self.tokens, directions)
+
+    def spread(self, values: Array) -> Array:
+        """From numbers per distinct token to those of each token. (n_distinct, n) -> (n_tokens, n)"""
+        return values[self.rows]
+
+
+class ContextSentences(NamedTuple):
+    """The same where a token's vector is a static part and one that depends on the sentence: to score, not to fit.
+
+    Cosines are sums of both parts' products, of which the static one is computed once per distinct token.
+    """
+
+    tokens: Floats  # (n_distinct, dim) static parts
+    rows: Integers  # (n_tokens,) the row of ``tokens`` for each token
+    context: Floats  # (n_tokens, n_context)
+    means: Floats  # (n_sentences, dim + n_context)
+    lengths: Integers  # (n_sentences,) in tokens
+
+    def cosines(self, directions: Floats) -> Floats:
+        """Of each token with each of the unit vectors, in double precision as `product`. (n_tokens, n_directions)"""
+        static, of_context = np.split(directions.astype(np.float64), [self.tokens.shape[1]], axis=1)
+        found = self.context.astype(np.float64) @ of_context.T
+        found += (self.tokens.astype(np.float64) @ static.T)[self.rows]
+        return found.astype(np.float32)
+
+    def spread(self, values: Floats) -> Floats:
+        """Every token has numbers of its own."""
+        return values
+
+
+#: Sentences to score.
+ReadSentences: TypeAlias = EmbeddedSentences | ContextSentences
 
 
 def embed(tokens: Array, norms: Array, rows: Integers, lengths: Integers) -> EmbeddedSentences:
@@ -71,15 +104,17 @@ def lay_beside(tokens: Floats, norms: Floats, rows: Integers, context: Floats, l
     The two parts of a mean vector have fixed norms, too, which is better than the mean of the joined vectors.
     """
     static, weights = tokens[rows], norms[rows]
-    shares = np.sqrt(np.array([1 - CONTEXT_SHARE, CONTEXT_SHARE], dtype=np.float32))
-    joined = np.concatenate([shares[0] * static, shares[1] * context], -1)
+    joined = np.concatenate([_SHARES[0] * static, _SHARES[1] * context], -1)
     if not len(lengths):
         return EmbeddedSentences(joined, rows, joined, lengths)
-    means = [unit(segment_sums(part * weights, lengths)) for part in (static, context)]
+    means = _join_means(*(segment_sums(part * weights, lengths) for part in (static, context)))
     # Every token has a row of its own: the same word differs from sentence to sentence.
-    return EmbeddedSentences(
-        joined, np.arange(len(rows)), np.concatenate([shares[0] * means[0], shares[1] * means[1]], -1), lengths
-    )
+    return EmbeddedSentences(joined, np.arange(len(rows)), means, lengths)
+
+
+def _join_means(static: Floats, context: Floats) -> Floats:
+    """From the sums of both parts over each sentence."""
+    return np.concatenate([_SHARES[0] * unit(static), _SHARES[1] * unit(context)], -1)
 
 
 class WordTable:
@@ -97,10 +132,10 @@ class WordTable:
             self._values[new, : self.width] = self._compute(new)
             self._known[new] = True  # last, for other threads
 
-    def rows(self, ids: Integers, columns: slice) -> Floats:
-        """Some of the numbers of each word. (n,) -> (n, n_columns)"""
+    def rows(self, ids: Integers, columns: slice = slice(None)) -> Floats:
+        """All or some of the numbers of each word. (n,) -> (n, n_columns)"""
         self._meet(ids)
-        return self._values[ids, columns]
+        return self._values[:, : self.width][ids, columns]
 
     def sums(self, sentences: Sentences) -> Floats:
         """Over the words of each sentence, of which there is at least one. (n_sentences, width)"""
@@ -153,12 +188,23 @@ class TokenVectors:
             return embed(tokens, norms, rows, sentences.lengths)
         return lay_beside(tokens, norms, rows, self.context(sentences), sentences.lengths)
 
+    def read(self, sentences: Sentences) -> ReadSentences:
+        """To score them: the same as `embed`, but for the last digits of double precision."""
+        if self.context is None or not len(sentences.lengths):
+            return self.embed(sentences)
+        ids, rows = np.unique(sentences.ids, return_inverse=True)
+        context, lengths = self.context(sentences), sentences.lengths
+        weighted = context * self.stored.norm[sentences.ids]
+        means = _join_means(self._weighted.sums(sentences), row_sums(weighted, np.arange(len(rows)), lengths))
+        tokens, _ = self.token_vectors(ids)
+        return ContextSentences(_SHARES[0] * tokens, rows, _SHARES[1] * context, means, lengths)
+
     def mean_vectors(self, sentences: Sentences) -> Floats:
         """A unit vector per sentence: similar sentences have similar ones. (n_sentences, dim)"""
         if self.context is None and len(sentences.lengths):
             found: Floats = unit(self._weighted.sums(sentences))
             return found
-        means: Floats = self.embed(sentences).means
+        means: Floats = self.read(sentences).means
         return means
 
     @cached_property

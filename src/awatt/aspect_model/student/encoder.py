@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.arrays import Integers, Sentences, ranges, starts
-from awatt.aspect_model.vectors import Table
+from awatt.aspect_model.vectors import Table, WordTable
 
 Floats = npt.NDArray[np.float32]
 
@@ -92,7 +92,9 @@ class Linear(NamedTuple):
         return cls(stored.weight.astype(np.float32) * stored.scale, stored.bias)
 
     def __call__(self, rows: Floats) -> Floats:
-        return rows @ self.weight + self.bias
+        found: Floats = rows @ self.weight
+        found += self.bias
+        return found
 
 
 class Layer(NamedTuple):
@@ -129,7 +131,9 @@ class StudentEncoder:
             Linear.of, (student.stem, student.stem_in, student.stem_out, student.out)
         )
         self.layers = [Layer.of(student.layers, number) for number in range(len(student.layers.attention_bias))]
-        self.dim = len(self.out.bias)
+        self.dim, self.width = len(self.out.bias), len(self.stem.bias)
+        n_read = len(self.layers[0].attention_in.bias)
+        self._words = WordTable(len(static.table), self.width + n_read, self._read_words)
 
     def __call__(self, sentences: Sentences) -> Floats:
         """Unit vectors of every token in its context. (n_tokens, dim)"""
@@ -137,37 +141,36 @@ class StudentEncoder:
         found = np.empty((len(sentences.ids), self.dim), dtype=np.float32)
         if not len(lengths):
             return found
-        ids, words = np.unique(sentences.ids, return_inverse=True)
-        stem, first = self._read_words(ids)
         begin, order = starts(lengths), np.argsort(lengths, kind="stable")
         for block in _blocks(lengths[order]):
             rows = ranges(begin[order[block]], lengths[order[block]])
-            found[rows] = self._encode_block(stem[words[rows]], first[words[rows]], lengths[order[block]])
+            found[rows] = self._encode_block(sentences.ids[rows], lengths[order[block]])
         return found
 
-    def _read_words(self, ids: Integers) -> tuple[Floats, Floats]:
+    def _read_words(self, ids: Integers) -> Floats:
         """What depends on a token alone: its input to the layers, and what the first attention reads from it."""
-        stems, firsts = [], []
+        found = np.empty((len(ids), self._words.width), dtype=np.float32)
         for begin in range(0, len(ids), _BLOCK):
-            part = ids[begin : begin + _BLOCK]
+            part = _fill_up(ids[begin : begin + _BLOCK])
             static = self.static.table[part] * (self.static.scale[part] * self.static.norm[part])
-            rows = _in_rows(np.concatenate([static, self.extra[part] * self.extra_scale[part]], 1))
+            rows = np.concatenate([static, self.extra[part] * self.extra_scale[part]], 1)
             stem = self.stem(rows) + self.stem_out(_relu(self.stem_in(rows)))
-            stems.append(stem)
-            firsts.append(self.layers[0].attention_in(_normalise(stem)))
-        return np.concatenate(stems), np.concatenate(firsts)
+            both = np.concatenate([stem, self.layers[0].attention_in(_normalise(stem))], 1)
+            found[begin : begin + _BLOCK] = both[: len(ids) - begin]
+        return found
 
-    def _encode_block(self, stem: Floats, first: Floats, lengths: Integers) -> Floats:
+    def _encode_block(self, ids: Integers, lengths: Integers) -> Floats:
         """``lengths`` ascend."""
-        n_tokens = len(stem)
-        x, read = _in_rows(stem), first
+        words = self._words.rows(_fill_up(ids))
+        x, read = words[:, : self.width].copy(), words[:, self.width :]
         for number, layer in enumerate(self.layers):
             if number:
                 read = layer.attention_in(_normalise(x))
-            x = x + layer.attention_out(_in_rows(_attend(layer, read[:n_tokens], lengths)))
+            x += layer.attention_out(_attend(layer, read, lengths))
             x += layer.forward_out(_relu(layer.forward_in(_normalise(x))))
-        found = self.out(_normalise(x))[:n_tokens]
-        return found / np.sqrt((found * found).sum(-1, keepdims=True) + _EPSILON)
+        found = self.out(_normalise(x))[: len(ids)]
+        found /= np.sqrt((found * found).sum(-1, keepdims=True) + _EPSILON)
+        return found
 
 
 def _blocks(lengths: Integers) -> list[slice]:
@@ -181,36 +184,32 @@ def _blocks(lengths: Integers) -> list[slice]:
     return [*found, slice(begin, len(lengths))]
 
 
-def _in_rows(rows: Floats) -> Floats:
-    """With zeros below, up to the next multiple of ``_ROWS``."""
-    missing = -len(rows) % _ROWS
-    return np.concatenate([rows, np.zeros((missing, rows.shape[1]), dtype=np.float32)]) if missing else rows
+def _fill_up(ids: Integers) -> Integers:
+    """With further tokens, whatever they are, up to the next multiple of ``_ROWS``."""
+    return np.append(ids, np.zeros(-len(ids) % _ROWS, dtype=np.int64))
 
 
 def _attend(layer: Layer, read: Floats, lengths: Integers) -> Floats:
-    """The values of each sentence's tokens, weighted by attention. (n_tokens, width)"""
+    """The values of each sentence's tokens, weighted by attention; zeros below them. (n_rows, width)"""
     n_heads, n_distances = layer.attention_bias.shape
     width = len(layer.attention_out.weight)
     key_width = (read.shape[1] - width) // 2 // n_heads
-    reach = n_distances // 2
+    reach, places = n_distances // 2, np.arange(lengths[-1])
+    bias = layer.attention_bias[:, np.clip(places[:, None] - places, -reach, reach) + reach]
     found = np.empty((len(read), width), dtype=np.float32)
     begin = 0
     for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
-        end = begin + length * count
-        parts = read[begin:end].reshape(count, length, -1)
-        shape = (count, length, n_heads, -1)
-        keys_end = 2 * n_heads * key_width
-        query = parts[..., : keys_end // 2].reshape(shape).transpose(0, 2, 1, 3)
-        key = parts[..., keys_end // 2 : keys_end].reshape(shape).transpose(0, 2, 3, 1)
-        value = parts[..., keys_end:].reshape(shape).transpose(0, 2, 1, 3)
-        distances = np.arange(length)[:, None] - np.arange(length)
-        scores = query @ key  # (count, n_heads, length, length)
-        scores += layer.attention_bias[:, np.clip(distances, -reach, reach) + reach]
+        end, shape = begin + length * count, (count, length, n_heads, -1)
+        query, key, value = np.split(read[begin:end], [n_heads * key_width, 2 * n_heads * key_width], axis=1)
+        scores = query.reshape(shape).transpose(0, 2, 1, 3) @ key.reshape(shape).transpose(0, 2, 3, 1)
+        scores += bias[:, :length, :length]  # (count, n_heads, length, length)
         scores -= scores.max(-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(-1, keepdims=True)
-        found[begin:end] = (scores @ value).transpose(0, 2, 1, 3).reshape(end - begin, width)
+        attended = found[begin:end].reshape(shape).transpose(0, 2, 1, 3)
+        np.matmul(scores, value.reshape(shape).transpose(0, 2, 1, 3), out=attended)
         begin = end
+    found[begin:] = 0
     return found
 
 
