@@ -22,7 +22,19 @@ from awatt.records.writer import RecordWriter
 from curve_sets import LabelledSet, draw_labels, labelled, load_sets
 
 SETS = ("courses", "feedback", "mams")
-ODD = ["", " ", "\u00a0", "naïve café — ok", "日本語のテキスト", "a\tb  c", "x" * 3000, "word " * 700, "e\u0301 \u200b!", "0", "😀 fine"]
+ODD = [
+    "",
+    " ",
+    "\u00a0",
+    "naïve café — ok",
+    "日本語のテキスト",
+    "a\tb  c",
+    "x" * 3000,
+    "word " * 700,
+    "e\u0301 \u200b!",
+    "0",
+    "😀 fine",
+]
 SLOW = 1200  # rows for the accurate model
 
 
@@ -33,7 +45,10 @@ def examples_of(data: LabelledSet, budget: str, n_aspects: int | None = None) ->
     if n_aspects is not None:  # each sentence's number decides its aspect: only the amount of work counts
         return [{"text": data.texts[n], "aspects": [f"topic {n % n_aspects}"]} for n in range(5 * n_aspects)]
     return [
-        {"text": data.texts[number], "aspects": [data.aspects[column] for column in np.flatnonzero(data.labels[number])]}
+        {
+            "text": data.texts[number],
+            "aspects": [data.aspects[column] for column in np.flatnonzero(data.labels[number])],
+        }
         for number in numbers.tolist()
     ]
 
@@ -43,7 +58,12 @@ def make_outputs(folder: Path) -> dict[str, Callable[[], None]]:
     steps: dict[str, Callable[[], None]] = {}
 
     def add(
-        name: str, detector: Callable[[], AspectDetector], data: LabelledSet, count: int | None, file: bool, **config: bool
+        name: str,
+        detector: Callable[[], AspectDetector],
+        data: LabelledSet,
+        count: int | None,
+        file: bool,
+        **config: bool,
     ) -> None:
         def run() -> None:
             kind = name.partition(".")[2]
@@ -67,7 +87,9 @@ def make_outputs(folder: Path) -> dict[str, Callable[[], None]]:
     for set_name in SETS:
         data = load_sets()[set_name]()
 
-        def learn(data: LabelledSet = data, budget: str = "5", model: str = "fast", many: int | None = None) -> AspectDetector:
+        def learn(
+            data: LabelledSet = data, budget: str = "5", model: str = "fast", many: int | None = None
+        ) -> AspectDetector:
             return AspectDetector.from_examples(examples_of(data, budget, many), model=model)
 
         def by_name(data: LabelledSet = data, model: str = "fast") -> AspectDetector:

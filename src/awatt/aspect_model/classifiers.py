@@ -230,8 +230,9 @@ def score_sums(settings: Settings, classifiers: Classifiers, examples: Examples,
     whole = of_means[:, n_aspects:] + classifiers.whole[:, -1]
     temperature = settings.nearest_temperature
     alike = np.exp(temperature * (product(unit(means - settings.centre), examples.vectors) - 1)).astype(np.float64)
-    aspects, numbers = np.nonzero(examples.labels.T)  # hardly more than one aspect per example: no product of all pairs
-    of_own = np.add.reduceat(alike[:, numbers], np.searchsorted(aspects, np.arange(n_aspects)), axis=1)
+    numbers, aspects = np.nonzero(examples.labels)  # hardly more than one aspect per example: no product of all pairs
+    order = np.argsort(aspects, kind="stable")
+    of_own = np.add.reduceat(alike[:, numbers[order]], np.searchsorted(aspects[order], np.arange(n_aspects)), axis=1)
     of_others = np.maximum(alike.sum(1, keepdims=True) - of_own, 0)
     nearest = 1 + np.log(of_own.astype(np.float32) + 1e-30) / temperature
     negative = 1 + np.log(of_others.astype(np.float32) + 1e-7) / temperature  # there may be none

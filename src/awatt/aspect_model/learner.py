@@ -8,9 +8,9 @@ Without a file the plain network and its own background are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +27,21 @@ from awatt.aspect_model.calibration import (
 from awatt.aspect_model.classifiers import Scores, Settings, score, score_sums, token_directions, weigh_tokens
 from awatt.aspect_model.decisions import AIMS, Thresholds, common_threshold, move_towards, thresholds
 from awatt.aspect_model.evidence import (
-    FEATURES,
     LearnedEvidence,
-    arrange_evidence,
     compute_evidence,
     learn_evidence,
     stack_evidence,
 )
 from awatt.aspect_model.names import LabelledSentences, add_names, name_words
 from awatt.aspect_model.network import SCORES, AspectBiases, Network, condition, read_scores
-from awatt.aspect_model.plain_network import PlainNetwork, compute_plain_logits
+from awatt.aspect_model.plain_network import PLAIN_FEATURES, PlainNetwork, read_plain_scores
 from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, TokenVectors, WordTable
 from awatt.aspect_model.words import WordRidge, learn_words, no_words, score_words
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+#: Is told how many parts of a long computation are done, and how many there are.
+OnPart: TypeAlias = Callable[[int, int], object]
 
 FOLDS = 5
 FEWEST_DRAWN = 5.0  # sentences that may be a sample of the file, below which labels do not calibrate
@@ -58,8 +58,8 @@ FEW_ASPECTS = 5
 N_VALUES = 2 + len(SINGLE_SCORES)  # the logit, the single scores, the words
 MOST_TABULATED = 200  # aspects; the table of the whole vocabulary has 0.7 MB per aspect
 _NAME_SCORE = SCORES.index("name_in_file")
-_SINGLE_COLUMNS = [FEATURES.index(name) for name in SINGLE_SCORES]
 _SINGLE_NUMBERS = [SCORES.index(name) for name in SINGLE_SCORES]
+_SINGLE_PLAIN = [PLAIN_FEATURES.index(name) for name in SINGLE_SCORES]
 # "balanced", with a file but without labels that calibrate: how frequent an aspect is, is then known too badly for a
 # threshold of its own (results/LOG.md)
 FILE_THRESHOLD = 0.2
@@ -161,6 +161,7 @@ def left_out_probabilities(
     given: LabelledSentences,
     names: Sequence[str],
     reviews: Sentences | None,
+    on_part: OnPart,
 ) -> Floats:
     """Of each labelled sentence by a detector that was fitted without it. (n_labelled, n_aspects)
 
@@ -170,7 +171,8 @@ def left_out_probabilities(
     if learned.biases is None and len(learned.known_values):  # without a file these are the left-out ones
         values = learned.known_values
         return np.where(values[..., :-1].any(-1), _logistic(learned.calibration.logits(values)), 0.0)
-    values = np.concatenate([_cross_fit(parts, given, names, file), np.zeros((*given.labels.shape, 1))], -1)
+    left_out = _cross_fit(parts, given, names, file, on_part)
+    values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
     known = values.any(-1)
     if len(learned.words.ids):
         in_file = learned.known_values[:0] if file is None else learned.known_values
@@ -261,9 +263,9 @@ class _Fitted(NamedTuple):
     def read_scores(self, parts: TrainedParts, raw: Scores) -> Floats:
         """The same from scores."""
         if self.biases is None:
-            evidence = arrange_evidence(self.evidence, raw)
-            logits = compute_plain_logits(parts.plain, evidence).astype(np.float64)
-            return np.concatenate([logits[..., None], evidence[..., _SINGLE_COLUMNS]], -1)
+            scores = stack_evidence(self.evidence, raw, PLAIN_FEATURES)
+            logits = read_plain_scores(parts.plain, scores).astype(np.float64)
+            return np.stack([logits, *(scores[number] for number in _SINGLE_PLAIN)], -1)
         scores = stack_evidence(self.evidence, raw, SCORES)
         logits = read_scores(parts.network, self.biases, scores.astype(np.float64))
         logits = logits + NAME_WEIGHT * scores[_NAME_SCORE] + NAME_SHIFT
@@ -295,11 +297,18 @@ def _sample_weights(labels: Bools, values: Floats, calibration: Calibration) -> 
     return weights * float(as_they_came)
 
 
-def _cross_fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None) -> Floats:
+def _cross_fit(
+    parts: TrainedParts,
+    given: LabelledSentences,
+    names: Sequence[str],
+    file: _Read | None,
+    on_part: OnPart = lambda done, total: None,
+) -> Floats:
     """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
     folds = assign_folds(given.labels, FOLDS)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
     for fold in range(FOLDS):
+        on_part(fold, FOLDS)
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         kept = LabelledSentences(given.sentences.take(inside), given.labels[inside])
         known = np.flatnonzero(kept.labels.any(0) | np.array([bool(name_words(name)) for name in names]))

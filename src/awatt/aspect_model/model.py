@@ -22,6 +22,7 @@ from awatt.aspect_model.context import Memory
 from awatt.aspect_model.estimates import Quality, estimate_quality
 from awatt.aspect_model.learner import (
     LearnedAspects,
+    OnPart,
     TrainedParts,
     learn,
     left_out_probabilities,
@@ -237,9 +238,10 @@ class AspectModel:
         labels: npt.NDArray[np.bool_],
         names: Sequence[str],
         reviews: Sentences | None = None,
+        on_part: OnPart = lambda done, total: None,
     ) -> Probabilities:
         """What ``predict`` would say of each example, had it been fitted without it. (n_examples, n_aspects)"""
-        return left_out_probabilities(self.parts, fitted, LabelledSentences(examples, labels), names, reviews)
+        return left_out_probabilities(self.parts, fitted, LabelledSentences(examples, labels), names, reviews, on_part)
 
     def expected_quality(self, fitted: LearnedAspects, thresholds: Probabilities) -> Quality | None:
         """Expected precision, recall and F1 at these thresholds; None where nothing can be known."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from awatt.arrays import Array, product
+from awatt.arrays import Array, namespace, product
 from awatt.aspect_model.evidence import FEATURES
 
 PLAIN_FEATURES = (
@@ -42,7 +42,12 @@ class PlainNetwork(NamedTuple):
 
 def compute_plain_logits(network: PlainNetwork, evidence: Array) -> Array:
     """(n_sentences, n_aspects, n_features) -> (n_sentences, n_aspects). Numpy or torch alike."""
-    hidden = evidence[..., PLAIN_COLUMNS].reshape(-1, len(PLAIN_COLUMNS))
+    return read_plain_scores(network, namespace(evidence).moveaxis(evidence[..., PLAIN_COLUMNS], -1, 0))
+
+
+def read_plain_scores(network: PlainNetwork, scores: Array) -> Array:
+    """The same from the features alone, one after the other. (n_features, n_sentences, n_aspects)"""
+    hidden = scores.reshape(len(scores), -1)
     for weight, bias in ((network.weight_1, network.bias_1), (network.weight_2, network.bias_2)):
-        hidden = (product(hidden, weight.T) + bias).clip(min=0)
-    return (product(hidden, network.weight_3.T) + network.bias_3).reshape(evidence.shape[:-1])
+        hidden = (product(weight.T, hidden.T) + bias[:, None]).clip(min=0)
+    return (product(network.weight_3.T, hidden.T) + network.bias_3[:, None]).reshape(scores.shape[1:])

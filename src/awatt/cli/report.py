@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -90,7 +92,8 @@ def report(
     option = "--examples-text-column" if html else "--text-column"
     detector = open_detector(examples, model, aspects, threshold, mode, own_column, aspects_column, option)
     if source is None or html is None:
-        made = detector.report()
+        with _bar() as on_part:
+            made = detector.report(on_part)
         typer.echo(json.dumps(dataclasses.asdict(made), ensure_ascii=False, indent=1) if as_json else str(made))
         return
     from awatt.detector.bulk import check_apart
@@ -119,3 +122,15 @@ def report(
         typer.echo(json.dumps(dataclasses.asdict(page), ensure_ascii=False, indent=1))
     else:
         typer.echo(f"{html}: {page.summary}", err=True)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on a terminal; seconds pass with hundreds of aspects."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("leaving examples out", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

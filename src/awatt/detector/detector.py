@@ -14,6 +14,7 @@ import numpy as np
 
 from awatt.arrays import Sentences
 from awatt.aspect_model.checks import check_examples
+from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
@@ -32,6 +33,7 @@ from awatt.records.formats import short_repr
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
 CHUNK = 512  # sentences per batch: few calls, and memory stays small
+PAIRS = 25_600  # of a sentence and an aspect per batch: what is computed for them fits into the CPU's cache
 
 _log = logging.getLogger(__name__)
 
@@ -275,8 +277,9 @@ class AspectDetector:
         cut, model, windows = self.thresholds(threshold), self.loaded_model, self._windows(texts)
         parts = [part for each in windows for _, part in each] if windows else texts
         found, marks = [], list[Marks]()
-        for first in range(0, max(len(parts), 1), CHUNK):
-            part = parts[first : first + CHUNK]
+        size = min(CHUNK, PAIRS // len(self.aspects))
+        for first in range(0, max(len(parts), 1), size):
+            part = parts[first : first + size]
             sentences = model.tokenize(part)
             found.append(self._decide(self._predict(part, sentences), cut))
             if words:
@@ -452,9 +455,12 @@ class AspectDetector:
 
     # -- advice
 
-    def report(self) -> Report:
-        """Expected F1, confusable aspects and examples that look mislabelled, by leave-one-out."""
-        return make_report(self)
+    def report(self, on_part: OnPart = lambda done, total: None) -> Report:
+        """Expected F1, confusable aspects and examples that look mislabelled, by leave-one-out.
+
+        ``on_part(done, total)`` is called as the examples are left out, group by group.
+        """
+        return make_report(self, on_part)
 
     def suggest(self, texts: Iterable[str], k: int = 10) -> list[Suggestion]:
         """Choose ``k`` of these unlabelled sentences to label next: uncertain ones that differ from each other."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.aspect_model.estimates import Estimate
-from awatt.aspect_model.learner import FOLDS
+from awatt.aspect_model.learner import FOLDS, OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
@@ -148,7 +148,7 @@ class Report:
         return report_html(self)
 
 
-def make_report(detector: AspectDetector) -> Report:
+def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: None) -> Report:
     """Predict every example with a detector that learned from the others, and estimate what to expect on the file."""
     examples, model = detector.examples, detector.loaded_model
     count = len(examples.texts)
@@ -156,14 +156,14 @@ def make_report(detector: AspectDetector) -> Report:
     quality = None
     if isinstance(model, AspectModel) and detector.mode != "paper":
         groups = max(1, min(count, FOLDS))
-        scores = _left_out_scores(detector, model)
+        scores = _left_out_scores(detector, model, on_part)
         found = scores >= cut
         quality = model.expected_quality(detector.fitted_, cut[detector._known])
     else:
         if count < 2:
             raise AwattError("there is 1 example, but a report leaves one out and needs at least 2. Add examples.")
         groups = count if count <= MAX_LEAVE_ONE_OUT else GROUPS
-        scores, found = _left_out_predictions(detector, examples, groups)
+        scores, found = _left_out_predictions(detector, examples, groups, on_part)
     checkable = examples.labels & (examples.counts >= 2)  # leaving out an only example leaves nothing to learn from
     checked = np.asarray(~(examples.labels & ~checkable).any(1))
     truth, found = examples.labels[checked], found[checked]
@@ -198,23 +198,24 @@ def _expectation(estimate: Estimate) -> Expectation | None:
     return Expectation(*(round(value, 4) for value in estimate))
 
 
-def _left_out_scores(detector: AspectDetector, model: AspectModel) -> Floats:
+def _left_out_scores(detector: AspectDetector, model: AspectModel, on_part: OnPart) -> Floats:
     """Of each example by what the others teach, with the detector's own calibration. (n_examples, n_aspects)"""
     examples, known = detector.examples, detector._known
     scores = np.zeros(examples.labels.shape)
     if len(examples.texts):
         tokens, names = model.tokenize(examples.texts), list(compress(examples.aspects, known))
         scores[:, known] = model.left_out_scores(
-            detector.fitted_, tokens, examples.labels[:, known], names, detector.reviews
+            detector.fitted_, tokens, examples.labels[:, known], names, detector.reviews, on_part
         )
     return scores
 
 
-def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: int) -> Prediction:
+def _left_out_predictions(detector: AspectDetector, examples: Examples, groups: int, on_part: OnPart) -> Prediction:
     """Predict each example from the other groups. (n_examples, n_aspects)"""
     scores, accepted = np.zeros(examples.labels.shape), np.zeros(examples.labels.shape, dtype=bool)
     group_of = np.arange(len(examples.texts)) % groups
     for group in range(groups):
+        on_part(group, groups)
         out = group_of == group
         others = copy(detector).learn(examples.take(~out))
         scores[out], accepted[out] = others.predictions(examples.take(out).texts)
