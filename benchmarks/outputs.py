@@ -3,7 +3,8 @@
 python benchmarks/outputs.py FOLDER                      writes the outputs of this version
 python benchmarks/outputs.py FOLDER --compare OTHER      and compares them with those of another version
 
-Courses, feedback and MAMS, both models; every format, words, whole reviews, names, labels, many aspects, odd characters.
+Courses, feedback and MAMS with both models: every format, words, whole reviews, names, labels, many aspects, odd
+characters.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from itertools import compress
 from pathlib import Path
-
-import numpy as np
 
 from awatt import AspectDetector
 from awatt.detector.bulk import BulkConfig, detect_file
 from awatt.files import write_text
 from awatt.records.writer import RecordWriter
 from curve_sets import LabelledSet, draw_labels, labelled, load_sets
+
+MakeDetector = Callable[[], AspectDetector]
 
 SETS = ("courses", "feedback", "mams")
 ODD = [
@@ -45,10 +47,7 @@ def examples_of(data: LabelledSet, budget: str, n_aspects: int | None = None) ->
     if n_aspects is not None:  # each sentence's number decides its aspect: only the amount of work counts
         return [{"text": data.texts[n], "aspects": [f"topic {n % n_aspects}"]} for n in range(5 * n_aspects)]
     return [
-        {
-            "text": data.texts[number],
-            "aspects": [data.aspects[column] for column in np.flatnonzero(data.labels[number])],
-        }
+        {"text": data.texts[number], "aspects": list(compress(data.aspects, data.labels[number]))}
         for number in numbers.tolist()
     ]
 
@@ -59,7 +58,7 @@ def make_outputs(folder: Path) -> dict[str, Callable[[], None]]:
 
     def add(
         name: str,
-        detector: Callable[[], AspectDetector],
+        detector: MakeDetector,
         data: LabelledSet,
         count: int | None,
         file: bool,
@@ -77,7 +76,7 @@ def make_outputs(folder: Path) -> dict[str, Callable[[], None]]:
 
         steps[f"out {name}"] = run
 
-    def add_report(name: str, detector: Callable[[], AspectDetector], data: LabelledSet, file: bool) -> None:
+    def add_report(name: str, detector: MakeDetector, data: LabelledSet, file: bool) -> None:
         def run() -> None:
             made = detector()
             write_text(folder / f"out {name}", str((made.use_reviews(data.texts) if file else made).report()))
