@@ -484,7 +484,7 @@ def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> N
 
 def test_the_values_of_another_column_cannot_be_clicked_before_they_are_there(page: Any) -> None:
     page.click("#tab-start")
-    rows = b"city,stars,text\nPorto,1,A rude waiter.\nGhent,5,The pasta was tasty.\nPorto,5,Best soup ever.\n" * 4
+    rows = b"city,stars,text\n" + b"Porto,1,A rude waiter.\nGhent,5,Tasty pasta.\nPorto,5,Best soup ever.\n" * 4
     page.set_input_files("#file", {"name": "reviews.csv", "mimeType": "text/csv", "buffer": rows})
     page.click("#load:enabled")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('12 ')")
