@@ -6,6 +6,7 @@ import numpy as np
 
 from awatt.arrays import Sentences
 from awatt.aspect_model.context import Memory
+from awatt.aspect_model.model import ACCURATE, AspectModel
 from awatt.aspect_model.vectors import lay_beside
 
 
@@ -18,6 +19,16 @@ def test_vectors_side_by_side_have_norm_1() -> None:
     # The first mean: (1, 3) / sqrt 10 in words, 1 in context, each times sqrt 1/2.
     np.testing.assert_allclose(found.means[0], [half / 10**0.5, 3 * half / 10**0.5, half], atol=1e-6)
     assert found.rows.tolist() == [0, 1, 2]
+
+
+def test_sentences_to_score_have_the_vectors_of_those_to_learn_from() -> None:
+    vectors = AspectModel.load(ACCURATE).vectors
+    sentences = vectors.tokenize(["the soup was cold", "cold", "the waiter was cold and the soup was not"])
+    to_score, to_learn = vectors.read(sentences), vectors.embed(sentences)
+    np.testing.assert_array_equal(to_score.means, to_learn.means)
+    directions = to_learn.means  # any unit vectors
+    found = to_score.spread(to_score.cosines(directions))
+    np.testing.assert_allclose(found, to_learn.spread(to_learn.cosines(directions)), atol=1e-7)
 
 
 class Counted:

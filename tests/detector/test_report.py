@@ -26,7 +26,9 @@ EXAMPLES = {
 
 
 def test_good_examples_make_a_good_report() -> None:
-    report = AspectDetector.from_examples(EXAMPLES).report()
+    parts: list[tuple[int, int]] = []
+    report = AspectDetector.from_examples(EXAMPLES).report(lambda *part: parts.append(part))
+    assert parts == [(done, 5) for done in range(5)]
     assert [(aspect.name, aspect.examples) for aspect in report.aspects] == [("food", 5), ("staff", 5)]
     assert report.f1 > 0.9
     assert report.f1_interval[0] <= report.f1 <= report.f1_interval[1]

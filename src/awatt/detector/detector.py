@@ -32,7 +32,7 @@ from awatt.errors import AwattError, plural
 from awatt.records.formats import short_repr
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
-CHUNK = 512  # sentences per batch: few calls, and memory stays small
+CHUNK = 1024  # sentences per batch: few calls, and memory stays small
 PAIRS = 25_600  # of a sentence and an aspect per batch: what is computed for them fits into the CPU's cache
 
 _log = logging.getLogger(__name__)
