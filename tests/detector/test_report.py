@@ -39,6 +39,16 @@ def test_good_examples_make_a_good_report() -> None:
     assert "cannot be known yet" in str(report)
 
 
+def test_a_report_leaves_out_nothing_again_that_learning_has_left_out() -> None:
+    texts, parts = load_sample().sentences, list[tuple[int, int]]()
+    detector = AspectDetector.from_examples({**EXAMPLES, None: texts[:30]}, reviews=texts[30:90])
+    first = detector.report(lambda *part: parts.append(part))
+    assert parts == []
+    AspectDetector.from_examples({**EXAMPLES, None: texts[:31]})  # another cross-fit takes its place
+    assert detector.report(lambda *part: parts.append(part)) == first
+    assert len(parts) == 5
+
+
 def test_a_mislabelled_example_is_reported_first() -> None:
     wrong = "a very rude waiter"
     detector = AspectDetector.from_examples({**EXAMPLES, "food": [*EXAMPLES["food"], wrong]})

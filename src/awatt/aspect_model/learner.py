@@ -9,7 +9,7 @@ Without a file the plain network and its own background are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -78,6 +78,8 @@ class TrainedParts:
     background: EmbeddedSentences
     prior: CalibrationPrior
     threshold: float  # "balanced", without a file and without enough labels to know better
+    # What `_cross_fit` gave last, by what it was given: a report needs again what learning has computed.
+    latest_cross_fit: dict[tuple[bytes | str, ...], Floats] = field(default_factory=dict)
 
 
 class LearnedAspects(NamedTuple):
@@ -305,6 +307,12 @@ def _cross_fit(
     on_part: OnPart = lambda done, total: None,
 ) -> Floats:
     """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
+    read = [given.sentences, *([] if file is None else [file.sentences])]
+    arrays = [given.labels, *(array for each in read for array in (each.ids, each.lengths))]
+    key: tuple[bytes | str, ...] = (*(array.tobytes() for array in arrays), *names)
+    known_already = parts.latest_cross_fit.get(key)
+    if known_already is not None:
+        return known_already
     folds = assign_folds(given.labels, FOLDS)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
     for fold in range(FOLDS):
@@ -323,6 +331,8 @@ def _cross_fit(
         )
         left_out = parts.vectors.read(given.sentences.take(outside))
         found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)
+    parts.latest_cross_fit.clear()
+    parts.latest_cross_fit[key] = found
     return found
 
 
