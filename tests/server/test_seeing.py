@@ -136,10 +136,15 @@ def test_filters_combine_and_a_link_to_them_shows_the_same(loaded: Any, server: 
     wait_for_status(other, f"{len(shown)} of 60")
     assert other.evaluate(ROWS) == shown
     assert other.locator("#filters .chip.active").all_inner_texts()[0].startswith("city: Porto")
-    other.click("#tab-overview")  # the charts are about the same reviews
-    other.wait_for_function("() => document.querySelector('#view-overview .lead')?.textContent.startsWith('8 of 60')")
-    other.click("#in-overview-where-0")
-    other.wait_for_function("() => !document.querySelector('#view-overview .lead').textContent.startsWith('8 of 60')")
+    other.click("#tab-overview")  # the charts are about the same sentences, and so are the shares by column
+    other.wait_for_function("() => document.querySelector('#view-overview .lead')?.textContent.startsWith('5 of 60')")
+    reviews = "([mark, count]) => document.getElementById(mark)?.ariaLabel.endsWith(`, ${count} reviews`)"
+    share = f"share-{aspect_id(other, 'food')}-1"  # of the reviews with 5 stars
+    other.wait_for_function(reviews, arg=[share, 5])
+    other.click("#in-overview-where-0")  # not only Porto
+    other.wait_for_function(reviews, arg=[share, 6])
+    other.click("#in-overview-text")
+    other.wait_for_function("() => !document.getElementById('in-overview-text')")
     other.close()
     loaded.click("#pick-all")
     wait_for_status(loaded, "60 sentences")
@@ -257,5 +262,6 @@ def test_the_course_of_the_measured_quality_is_drawn(page: Any, server: Server) 
     page.wait_for_selector("#course svg")
     assert page.locator("#course svg").count() == 3  # F1, precision, recall
     assert "12 random sentences" in page.inner_text("#measured")
+    assert re.search(r"30 examples\s*\d\d:\d\d", page.locator("#course svg").first.text_content())  # added today
     page.select_option("#course-of", "food")
     page.wait_for_function("() => document.getElementById('course-of').value === 'food'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.detector.models import FAST, Model, load_model
-from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, find_nouns
+from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, distinct, find_nouns
 from awatt.detector.reviews import NO_COLUMN
 from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
@@ -23,7 +22,7 @@ MOST_WORDS = 250  # that are grouped
 ALIKE = 0.35  # mean cosine up to which groups are joined; words that most reviews share are taken off before
 PAIRED = 0.5  # share of a word's sentences from which its neighbour is part of the name: "front desk"
 N_SENTENCES = 3  # typical ones
-LOOKED_AT = 200  # sentences per group, among which these are chosen
+LOOKED_AT = 60  # sentences per group, among which these are chosen
 DIFFERENT = 0.2  # how much likeness to a chosen sentence takes off
 BEST_LENGTH = (4, 25)  # words of a sentence that is easy to read
 
@@ -63,12 +62,11 @@ def group_words(
 
     A sentence that occurs again, as in copied reviews, adds to the counts only.
     """
-    times = Counter(texts)
-    if not times:
+    if not texts:
         return []
-    different, repeats = list(times), np.array(list(times.values()))
-    position = {text: number for number, text in reversed(list(enumerate(texts)))}
-    positions = np.array([position[text] for text in different])
+    first: dict[str, int] = {}
+    repeats = np.bincount([first.setdefault(text, number) for number, text in enumerate(texts)])
+    different, positions = list(first), np.fromiter(first.values(), np.int64, len(first))
     counted = count_words(different)
     nouns = find_nouns(counted, len(different))[:MOST_WORDS]
     if not len(nouns):
@@ -84,7 +82,7 @@ def group_words(
         if not skip(name, positions[members]):
             typical = _typical(members, vectors[group].mean(0), different, model)
             words = [counted.words[number] for number in ordered]
-            count_of_all = int(repeats[members].sum())
+            count_of_all = int(repeats[positions[members]].sum())
             found.append(SuggestedAspect(name, words, count_of_all, positions[typical].tolist()))
         if len(found) == count:
             break
@@ -100,7 +98,7 @@ def _with_members(
         group_of[nouns[group]] = number
     of_token = group_of[counted.ids]
     inside = of_token >= 0
-    pairs = np.unique(of_token[inside] * n_sentences + counted.sentences[inside])
+    pairs = distinct(of_token[inside] * n_sentences + counted.sentences[inside])
     members = np.split(pairs % n_sentences, np.searchsorted(pairs // n_sentences, np.arange(1, len(groups))))
     return sorted(zip(groups, members, strict=True), key=lambda each: -len(each[1]))
 
@@ -121,9 +119,8 @@ def _with_neighbour(counted: CountedWords, number: int) -> str:
 
 def _typical(members: Integers, middle: Floats, texts: Sequence[str], model: Model) -> list[int]:
     """Three different sentences near the middle of the group's words, of a length that is easy to read."""
-    different = list({texts[number].strip().lower(): number for number in reversed(members.tolist())}.values())[::-1]
-    spread = np.linspace(0, len(different) - 1, min(len(different), LOOKED_AT)).round().astype(int)
-    places = [different[place] for place in np.unique(spread).tolist()]
+    spread = members[np.linspace(0, len(members) - 1, min(len(members), LOOKED_AT)).round().astype(int)]
+    places = list({texts[place].strip().lower(): place for place in spread.tolist()}.values())
     vectors = _vectors(model, [texts[place] for place in places])
     lengths = np.array([len(texts[place].split()) for place in places])
     worth = vectors @ middle - 1.0 * ((lengths < BEST_LENGTH[0]) | (lengths > BEST_LENGTH[1]))

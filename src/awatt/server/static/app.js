@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import * as address from "./address.js";
 import { byId, counted, el, fill, notify, number } from "./dom.js";
-import { act, enqueue, onChange, reload, state } from "./state.js";
+import { act, enqueue, isSaving, onChange, reload, state } from "./state.js";
 import * as aspectsView from "./aspects.js";
 import * as exportView from "./export.js";
 import * as overview from "./overview.js";
@@ -130,12 +130,17 @@ function setReadOnly(readOnly) {
 
 // Another tab or process may have changed the project, or an earlier request may have failed.
 let lost = false; // the status with which the server was lost: 0 if it does not respond, 401 if it was restarted
+let refreshing = true; // until the page has started
 async function refresh() {
-  if (document.hidden || state.busy || signedOut) return;
-  if (!state.project) { await boot(); return; }
-  const { project, reviews, learned } = state;
+  if (document.hidden || state.busy || signedOut || refreshing) return;
+  refreshing = true;
+  try { await (state.project ? compareVersions() : boot()); } finally { refreshing = false; }
+}
+
+async function compareVersions() {
   try {
-    const found = await api.get("/v1/project/version");
+    const found = await api.get("/v1/project/version"), { project, reviews, learned } = state;
+    if (isSaving() || state.busy) return; // what the user has just changed comes with its own response
     if (found.project !== project.project || found.revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
     if (lost !== false) notify("The server responds again.");
     lost = false;
@@ -160,4 +165,4 @@ async function boot() {
   if (state.project) history.replaceState({ awatt: true }, "", address.describe());
   document.body.dataset.ready = "yes";
 }
-await boot();
+await boot().finally(() => { refreshing = false; });

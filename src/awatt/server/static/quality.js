@@ -1,7 +1,7 @@
 // The measured quality: a random sample of sentences is labelled, 20 at a time, and compared with what was found.
 
 import * as api from "./api.js";
-import { counted, el, fill, notify } from "./dom.js";
+import { counted, el, fill, notify, svg } from "./dom.js";
 import { startQueue } from "./queue.js";
 import { aspects, state } from "./state.js";
 import { show } from "./app.js";
@@ -17,11 +17,12 @@ export async function loadMeasured() {
   version = wanted;
   try {
     const found = state.texts.length && aspects().length ? await api.get("/v1/project/quality") : null;
-    if (version === wanted) sample = found;
+    if (version !== wanted) return; // a newer one has been requested
+    [sample, course] = [found, null];
   } catch {
     if (version === wanted) version = ""; // requested again with the next change
+    return;
   }
-  course = null;
   drawMeasured();
   if (sample?.quality) loadCourse(wanted);
 }
@@ -34,14 +35,24 @@ async function loadCourse(wanted) {
   } catch { /* requested again with the next change */ }
 }
 
+// On a second line: the day, or the time where all is of one day.
+const day = (when) => new Date(1000 * when).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
+function dateOf({ when }) {
+  const days = new Set(course.filter((point) => point.when).map((point) => day(point.when)));
+  if (!when) return "";
+  return `\n${days.size > 1 ? day(when) : new Date(1000 * when).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}`;
+}
+
+const described = (node, text) => { node.prepend(svg("title", {}, document.createTextNode(text))); return node; };
+
 function drawCourse() {
   if (!(course?.length > 1)) return null;
   const of = ({ quality }) => (courseOf && quality.aspects.find((each) => each.name === courseOf)) || quality.overall;
   const select = el("select", { id: "course-of", onchange: () => { courseOf = select.value; drawMeasured(); } }, el("option", { value: "" }, "all aspects"), ...aspects().map((a) => el("option", { value: a.name }, a.name)));
   select.value = aspects().some((a) => a.name === courseOf) ? courseOf : "";
-  const names = course.map((point) => counted(point.n_examples, "example")), accent = getComputedStyle(document.querySelector(".brand")).color;
+  const names = course.map((point) => `${counted(point.n_examples, "example")}${dateOf(point)}`), accent = getComputedStyle(document.querySelector(".brand")).color;
   return el("div", { id: "course" }, el("h3", {}, "Over time"), el("p", {}, el("label", {}, "On the same sample, as the detector learned from more examples: ", select)),
-    el("div", { className: "panels" }, ...Object.entries(MEASURES).map(([kind, title]) => el("div", { className: "panel" }, el("h3", {}, title), lineChart(names, course.map((point) => of(point)[kind]), accent, 1, `${title} by examples`)))));
+    el("div", { className: "panels" }, ...Object.entries(MEASURES).map(([kind, title]) => el("div", { className: "panel" }, el("h3", {}, title), lineChart(names, course.map((point) => of(point)[kind]), accent, 1, `${title} over time`, (node, i) => described(node, `${names[i].replace("\n", ", ")}: ${two(of(course[i])[kind])}`))))));
 }
 
 function labelSample() {
