@@ -18,7 +18,7 @@ from awatt.server.app import create_app
 from awatt.server.limits import Limits
 from awatt.server.store import ProjectStore
 
-from .browsing import CHROMIUM, Server, settle
+from .browsing import CHROMIUM, PATIENCE, Server, settle
 
 HOST = "127.0.0.1:8377"
 #: Delays requests and responses by random times, which finds code and tests that rely on a fast server.
@@ -33,7 +33,6 @@ SLOW = """
 """
 #: Of a browser whose pages need neither a graphics processor nor a process each: half the work per page.
 FRUGAL = ["--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1", "--disable-site-isolation-trials"]
-PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 #: What a page keeps in the browser, but for the sign-in.
 FORGET = "() => ['awatt-person', 'awatt-theme'].forEach((name) => localStorage.removeItem(name))"
 #: After the changes that are on their way: otherwise the last ones would arrive during the next test.

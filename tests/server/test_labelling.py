@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import SAVED, Server, make_xlsx, needs_chromium, settle
+from .browsing import SAVED, Server, make_xlsx, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 #: The ids of the aspects that the project's label of a text has, once it is saved; None without a label.
@@ -221,7 +221,7 @@ def test_exported_labels_are_imported_and_what_two_people_said_is_compared(page:
     for text, key in (("The waiter was rude.", "Enter"), ("The wine was warm.", "0")):
         page.locator("#rows .row", has_text=text).click()
         page.keyboard.press(key)
-        page.wait_for_function(f"async (text) => (await ({LABEL})(text)) !== null", arg=text)
+        until(page, "state.project.examples.some((each) => each.text === wanted)", text)
     page.click("#tab-aspects")
     wait_for_text(page, "#people", "Ann (you): 2 sentences")
     page.fill("#person", "Ben")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import SAVED, Server, needs_chromium, settle
+from .browsing import SAVED, Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 VIEWS = ("start", "aspects", "sentences", "overview", "export")
@@ -114,8 +114,7 @@ def test_quick_keys_build_on_each_other(page: Any) -> None:
     revision = page.evaluate(REVISION)
     for key in "1234":  # faster than the server responds
         page.keyboard.press(key)
-    while page.evaluate(REVISION) < revision + 4:
-        page.wait_for_timeout(50)
+    until(page, "state.project.revision >= wanted", revision + 4)
     page.reload()
     settle(page)
     after = [each.get_attribute("aria-pressed") for each in chosen(page).all()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import Server, needs_chromium, settle
+from .browsing import Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 TEXTS = {"food": "The pasta was tasty.", "service": "A rude waiter.", "none": "We left."}
@@ -184,12 +184,10 @@ def test_the_map_zooms_pans_and_selects_with_a_lasso(page: Any) -> None:
     page.click("#zoom-in")
     wait_for_address(page, r"map=0\.000\+0\.000\+1\.600")
     drag(page, [(0.5, 0.5), (0.3, 0.5)])
-    page.wait_for_function(
-        "async () => (await import('/static/state.js')).state.camera.x > 0.1"
-    )  # what was right of it
+    until(page, "state.camera.x > 0.1")  # what was right of it
     page.locator("canvas").focus()
     page.keyboard.press("0")
-    page.wait_for_function("async () => (await import('/static/state.js')).state.camera === null")
+    until(page, "state.camera === null")
     assert page.locator("#view-overview").is_visible()  # dragging opened no sentence
 
 
@@ -199,9 +197,7 @@ def test_many_aspects_and_sentences_stay_readable(page: Any) -> None:
     page.fill("#names", ", ".join(names))
     page.click("#by-name button")
     page.wait_for_selector("#view-sentences:not([hidden])")
-    page.wait_for_function(
-        "async () => { const { hasScores } = await import('/static/state.js'); return hasScores(); }"
-    )
+    until(page, "hasScores()")
     page.click("#tab-overview")
     for width in (1440, 400):
         page.set_viewport_size({"width": width, "height": 900})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import SAVED, Server, needs_chromium, settle
+from .browsing import SAVED, Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 
@@ -62,12 +62,6 @@ def await_revision(page: Any, server: Server) -> None:
         "state.project.revision >= wanted && state.learned === state.project.learned && !state.busy",
         project(server)["revision"],
     )
-
-
-def until(page: Any, holds: str, wanted: object = None) -> None:
-    """Wait until a condition on the page's state holds."""
-    script = f"async (wanted) => {{ const {{ state }} = await import('/static/state.js'); return {holds}; }}"
-    page.wait_for_function(script, arg=wanted)
 
 
 def labelled(page: Any) -> int:
@@ -465,9 +459,8 @@ def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> N
 
 def test_the_values_of_another_column_cannot_be_clicked_before_they_are_there(page: Any) -> None:
     page.click("#tab-start")
-    rows = b"Porto,1,A rude waiter.\nGhent,5,The pasta was tasty.\nPorto,5,Best soup ever.\n" * 4
-    content = b"city,stars,text\n" + rows
-    page.set_input_files("#file", {"name": "reviews.csv", "mimeType": "text/csv", "buffer": content})
+    rows = b"city,stars,text\n" + b"Porto,1,A rude waiter.\nGhent,5,Tasty pasta.\nPorto,5,Best soup ever.\n" * 4
+    page.set_input_files("#file", {"name": "reviews.csv", "mimeType": "text/csv", "buffer": rows})
     page.click("#load:enabled")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('12 ')")
     page.select_option("#in-list-column", "city")
