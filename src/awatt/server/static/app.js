@@ -114,12 +114,12 @@ onChange((what) => {
   byId("redo").title = project.redo ? `Redo: ${project.redo} (Ctrl+Shift+Z)` : "Nothing to redo";
   const other = { undo: "redo", redo: "undo" }[focused.id];
   if (other && focused.disabled) byId(other).focus(); // a disabled button loses the focus
-  const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
+  const listed = state.rows.length === state.texts.length ? counted(state.texts.length, "sentence") : [`${number(state.rows.length)} of ${number(state.texts.length)}`, el("span", { className: "roomy" }, state.texts.length === 1 ? " sentence" : " sentences")];
   const status = byId("status"), count = state.changes?.ids.size;
   const again = count === undefined ? [] : [" · ", el("span", { className: "roomy" }, "detected again, "), count ? el("button", { id: "see-changed", title: "Show these sentences", onclick: () => { show("sentences"); showChanged(); } }, `${number(count)} changed`) : "0 changed"];
   if (state.busy) fill(status, "Detecting …");
   else if (!state.texts.length) fill(status);
-  else fill(status, `${shown}${counted(state.texts.length, "sentence")}`, el("span", { className: "wide" }, ...again));
+  else fill(status, listed, el("span", { className: "wide" }, ...again));
 });
 
 function setReadOnly(readOnly) {
