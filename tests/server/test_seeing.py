@@ -250,14 +250,21 @@ def test_the_report_is_one_page_that_prints(loaded: Any, browser: Any, tmp_path:
     context.close()
 
 
-def test_the_course_of_the_measured_quality_is_drawn(page: Any, server: Server) -> None:
-    sample = server.ask("GET", "v1/project/quality")[1]["next"][:12]
-    for key in sample:
+def test_a_random_sample_is_labelled_and_the_course_of_its_quality_drawn(page: Any, server: Server) -> None:
+    for key in server.ask("GET", "v1/project/quality")[1]["next"][:19]:
         server.ask("PUT", f"v1/project/sentences/{key}", {"aspects": [aspect_id(page, "food")]})
+    page.click("#tab-aspects")
+    page.click("#measure:has-text('Label 1 more sentence')")
+    page.wait_for_selector("#queue:not([hidden])")
+    page.keyboard.press("0")
+    page.wait_for_function("() => document.getElementById('message').textContent.startsWith('The sample is labelled')")
+    page.keyboard.press("n")  # the next 20 of the sample, not those that are most useful
+    page.wait_for_function("() => document.getElementById('queue-count').textContent === '0 of 20'")
+    assert page.inner_text("#queue strong") == "Random sample"
     page.click("#tab-aspects")
     page.wait_for_selector("#course svg")
     assert page.locator("#course svg").count() == 3  # F1, precision, recall
-    assert "12 random sentences" in page.inner_text("#measured")
+    assert "20 random sentences" in page.inner_text("#measured")
     assert re.search(r"30 examples\s*\d\d:\d\d", page.locator("#course svg").first.text_content())  # added today
     page.select_option("#course-of", "food")
     page.wait_for_function("() => document.getElementById('course-of').value === 'food'")

@@ -260,7 +260,7 @@ def _quality_row(row: AspectQuality, colour: str) -> str:
 
 
 def _course(points: Sequence[CoursePoint]) -> str:
-    if len(points) < 2:
+    if len(points) < 2 or not any(point.quality.overall.f1 for point in points):
         return ""
     names = [f"{point.n_examples} examples" for point in points]
     panels = "".join(

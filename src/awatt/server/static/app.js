@@ -12,7 +12,7 @@ import "./share.js";
 import * as start from "./start.js";
 import * as table from "./table.js";
 import { drawDetail } from "./detail.js";
-import { labelNext } from "./queue.js";
+import { nextList } from "./queue.js";
 import { showChanged } from "./filters.js";
 
 const VIEWS = ["start", "sentences", "aspects", "overview", "export"];
@@ -98,7 +98,7 @@ addEventListener("keydown", (event) => {
   if (event.target.matches("button, input, a, summary") && (scrolls || ["Enter", " "].includes(event.key))) return;
   if (event.target.matches(".full") && scrolls) return;
   if (event.key === "/") byId("search").focus();
-  else if (event.key.toLowerCase() === "n") labelNext();
+  else if (event.key.toLowerCase() === "n") nextList();
   else if (!table.key(event)) return;
   event.preventDefault();
 });
