@@ -39,11 +39,12 @@ async function addNames() {
   notify("These are guesses from the names, marked with a question mark, the surest first. Accept or correct a few: each becomes an example.");
 }
 
-// The sentences in which these aspects are found, the surest of each aspect in turn.
+// The sentences in which these aspects are found, the surest of each aspect in turn; scraps such as "the room ..." teach little and come last.
+const isScrap = (row) => state.texts[row].split(/\s+/, 5).length < 5;
 function showGuesses(guessed) {
   const rank = new Map(), different = [...new Map(state.texts.map((text, row) => [text, row])).values()]; // a label is of all sentences with that text
   for (const aspect of guessed) {
-    const rows = different.filter((row) => !labelOf(row) && score(row, aspect) >= thresholdOf(aspect)).sort((a, b) => score(b, aspect) - score(a, aspect));
+    const rows = different.filter((row) => !labelOf(row) && score(row, aspect) >= thresholdOf(aspect)).sort((a, b) => isScrap(a) - isScrap(b) || score(b, aspect) - score(a, aspect));
     rows.forEach((row, place) => rank.set(row, Math.min(place, rank.get(row) ?? Infinity)));
   }
   const rows = [...rank.keys()].sort((a, b) => rank.get(a) - rank.get(b));
