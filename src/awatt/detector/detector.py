@@ -277,7 +277,7 @@ class AspectDetector:
         cut, model, windows = self.thresholds(threshold), self.loaded_model, self._windows(texts)
         parts = [part for each in windows for _, part in each] if windows else texts
         found, marks = [], list[Marks]()
-        size = min(CHUNK, PAIRS // len(self.aspects))
+        size = max(1, min(CHUNK, PAIRS // len(self.aspects)))
         for first in range(0, max(len(parts), 1), size):
             part = parts[first : first + size]
             sentences = model.tokenize(part)
