@@ -135,7 +135,8 @@ def logistic_regression(
 
 def ablation(data: Path, out: Path) -> None:
     """Retrain without some of the features; evaluate on the validation categories."""
-    from awatt.aspect_model.train import VALIDATION, TrainDetectorConfig, train
+    from awatt.aspect_model.train import VALIDATION, train
+    from awatt.aspect_model.train_networks import TrainDetectorConfig
 
     for label, without in ABLATIONS.items():
         path = out / f"ablation {label}.json"

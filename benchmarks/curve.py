@@ -265,7 +265,8 @@ def rows() -> dict[str, Row]:
 
 def leave_out(data: Path, draws: int, out: Path) -> None:
     """For each domain of Yelp_aspect, train a smaller fast model on the other two, and run it with its comparison."""
-    from awatt.aspect_model.train import TrainDetectorConfig, train
+    from awatt.aspect_model.train import train
+    from awatt.aspect_model.train_networks import TrainDetectorConfig
 
     config = TrainDetectorConfig(tasks=1500, plain_tasks=800, validation_episodes=25)
     for name in load_sets():

@@ -6,7 +6,7 @@ import pytest
 
 from awatt import suggest_aspects
 from awatt.detector.models import load_model
-from awatt.detector.new_aspects import group_words
+from awatt.detector.new_aspects import Topics
 from awatt.errors import AwattError
 
 TEXTS = [
@@ -36,7 +36,8 @@ def test_a_suggestion_has_three_different_sentences_with_its_words() -> None:
 def test_the_number_of_suggestions_is_as_asked_and_some_can_be_skipped() -> None:
     assert len(suggest_aspects(TEXTS, count=1)) == 1
     model = load_model()
-    rest = group_words(TEXTS, model, 2, skip=lambda name, members: name == "battery" and len(members) == 4)
+    topics = Topics.of(TEXTS, model)
+    rest = topics.suggest(model, 2, skip=lambda name, members: name == "battery" and len(members) == 4)
     assert [each.name for each in rest] == ["waitress", "front desk"]
     with pytest.raises(AwattError, match="at least 1"):
         suggest_aspects(TEXTS, count=0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from awatt.aspect_model.train import TrainDetectorConfig
+from awatt.aspect_model.train_networks import TrainDetectorConfig
 from awatt.config import build
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeShape

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -22,6 +23,7 @@ import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SAVED = "#rows .row.labelled:not(.saving)"  # rows with a label that the server has saved
+PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 
 
@@ -70,6 +72,15 @@ def make_xlsx(rows: Sequence[Sequence[str]]) -> bytes:
         archive.writestr("xl/_rels/workbook.xml.rels", '<R><Relationship Id="1" Target="worksheets/sheet1.xml"/></R>')
         archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{sheet}</sheetData></worksheet>")
     return out.getvalue()
+
+
+def until(page: Any, holds: str, wanted: object = None) -> None:
+    """Wait until a condition on the page's ``state`` holds. Playwright's `wait_for_function` awaits no promise."""
+    script = f"async (wanted) => {{ const {{ hasScores, state }} = await import('/static/state.js'); return {holds}; }}"
+    end = time.monotonic() + PATIENCE / 1000
+    while not page.evaluate(script, wanted):
+        assert time.monotonic() < end, f"never: {holds}"
+        page.wait_for_timeout(20)
 
 
 def settle(page: Any) -> None:

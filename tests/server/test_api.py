@@ -100,6 +100,16 @@ def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:
     within = client.get("/v1/project/by", params={"column": "stars", "where": ["id=1", "id=2"]}).json()["comparison"]
     assert within["counts"] == [1, 1]  # reviews with one of these values
     assert client.get("/v1/project/by", params={"where": ["city=Bonn"]}).status_code == 422
+    for given, counts in (
+        ({"contains": ["id=3"]}, [5, 8]),  # 3, 13, 23 and 30 to 39
+        ({"text": " COLD "}, [0, 20]),
+        ({"area": "-2 -2 2 -2 2 2 -2 2"}, [20, 20]),  # the whole map
+        ({"area": "5 5 6 5 6 6", "text": "cold"}, [0, 0]),
+    ):
+        within = client.get("/v1/project/by", params={"column": "stars", **given}).json()["comparison"]
+        assert within["counts"] == counts, given
+    for area in ("1 2 3 4", "a b c d e f", "0 0 1 nan 1 1"):
+        assert client.get("/v1/project/by", params={"area": area}).status_code == 422
 
 
 def test_the_group_of_each_review_is_known_for_every_column(client: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import SAVED, Server, needs_chromium, settle
+from .browsing import SAVED, Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 VIEWS = ("start", "aspects", "sentences", "overview", "export")
@@ -94,6 +94,10 @@ def test_what_an_action_changed_is_listed_with_what_was_found_before(page: Any) 
     page.click("#tab-aspects")
     page.fill("#names", "soup")
     page.click("#by-name button")
+    page.wait_for_selector("#pick-only")
+    assert page.inner_text("#pick-only .name") == "Guesses"  # what was found, the surest first
+    scores = [float(text) for text in page.locator("#rows .chip.guess small").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True)
     page.wait_for_selector("#pick-changed")
     changed = int(page.inner_text("#see-changed").split()[0])
     assert 0 < changed < 86
@@ -114,8 +118,7 @@ def test_quick_keys_build_on_each_other(page: Any) -> None:
     revision = page.evaluate(REVISION)
     for key in "1234":  # faster than the server responds
         page.keyboard.press(key)
-    while page.evaluate(REVISION) < revision + 4:
-        page.wait_for_timeout(50)
+    until(page, "state.project.revision >= wanted", revision + 4)
     page.reload()
     settle(page)
     after = [each.get_attribute("aria-pressed") for each in chosen(page).all()]
@@ -303,26 +306,27 @@ def near(dots: list[list[float]], x: float, y: float, most: float = 2) -> list[i
     return [n for n, (a, b) in enumerate(dots) if (a - x) ** 2 + (b - y) ** 2 <= most**2]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_saved_pictures_look_like_the_page(page: Any, theme: str) -> None:
-    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+def test_saved_pictures_look_like_the_page(page: Any) -> None:
     page.click("#tab-overview")
     page.wait_for_function(INKED)
-    pictures = {}
-    for name in ("aspects", "together", "map"):
-        with page.expect_download() as saved:
-            page.click(f"#save-{name}")
-        kind = "image/png" if name == "map" else "image/svg+xml"
-        content = base64.b64encode(Path(saved.value.path()).read_bytes()).decode()
-        pictures[name] = page.evaluate(PAINTED, f"data:{kind};base64,{content}")
-    paper = page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
-    for name, picture in pictures.items():
-        assert picture["corner"] == paper, name
-        assert picture["colours"] > 20, name
-        assert picture["wide"] > 300, name
-    assert ("255, 255, 255" in paper) == (theme == "light")
-    ink = page.evaluate("getComputedStyle(document.body).color")
-    assert ink in pictures["aspects"]["all"]  # the text has the colour of the page's text
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.click("#tab-overview")  # drawn again
+        pictures = {}
+        for name in ("aspects", "together", "map"):
+            with page.expect_download() as saved:
+                page.click(f"#save-{name}")
+            kind = "image/png" if name == "map" else "image/svg+xml"
+            content = base64.b64encode(Path(saved.value.path()).read_bytes()).decode()
+            pictures[name] = page.evaluate(PAINTED, f"data:{kind};base64,{content}")
+        paper = page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
+        for name, picture in pictures.items():
+            assert picture["corner"] == paper, (name, theme)
+            assert picture["colours"] > 20, (name, theme)
+            assert picture["wide"] > 300, (name, theme)
+        assert ("255, 255, 255" in paper) == (theme == "light")
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        assert ink in pictures["aspects"]["all"]  # the text has the colour of the page's text
 
 
 def test_aspects_are_compared_by_the_columns_of_the_file(page: Any) -> None:
@@ -350,14 +354,14 @@ def test_on_a_narrow_screen_a_message_covers_nothing_and_names_no_keys(page: Any
     assert message["y"] + message["height"] <= filters["y"]
 
 
-@pytest.mark.parametrize("width", [1440, 1100])
-def test_the_charts_fill_their_cards(page: Any, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.click("#tab-overview")
-    for chart in page.locator("figure.card:not(.span)").all():
-        card, picture = chart.bounding_box(), chart.locator("svg").bounding_box()
-        assert picture["width"] > 0.6 * card["width"]
-        assert picture["height"] > 0.6 * card["height"]
+def test_the_charts_fill_their_cards(page: Any) -> None:
+    for width in (1440, 1100):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.click("#tab-overview")
+        for chart in page.locator("figure.card:not(.span)").all():
+            card, picture = chart.bounding_box(), chart.locator("svg").bounding_box()
+            assert picture["width"] > 0.6 * card["width"]
+            assert picture["height"] > 0.6 * card["height"]
 
 
 def test_on_a_narrow_screen_thresholds_leave_room_for_rows(page: Any) -> None:
@@ -467,7 +471,8 @@ def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> No
 
 def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:
     first = Server(tmp_path / "p.sqlite")
-    page = browser.new_page()
+    context = browser.new_context()
+    page = context.new_page()
     page.goto(first.link)
     page.click("#sample-hotel")
     settle(page)
@@ -491,5 +496,5 @@ def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:
     page.click("#sign-in button")
     settle(page)
     assert page.locator(SAVED).count() == page.locator("#rows .row.labelled").count() == 1
-    page.close()
+    context.close()
     assert second.stop() in (0, -signal.SIGTERM, 128 + signal.SIGTERM)

@@ -56,11 +56,12 @@ def make_reviews(count: int = 400) -> bytes:
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[tuple[Any, Server]]:
     server = Server(tmp_path / "restaurants.sqlite")
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
     page.goto(server.link)
     page.wait_for_selector("body[data-ready]")
     yield page, server
-    page.close()
+    context.close()
     server.stop()
 
 

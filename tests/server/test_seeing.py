@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import Server, needs_chromium, settle
+from .browsing import Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 TEXTS = {"food": "The pasta was tasty.", "service": "A rude waiter.", "none": "We left."}
@@ -136,10 +136,15 @@ def test_filters_combine_and_a_link_to_them_shows_the_same(loaded: Any, server: 
     wait_for_status(other, f"{len(shown)} of 60")
     assert other.evaluate(ROWS) == shown
     assert other.locator("#filters .chip.active").all_inner_texts()[0].startswith("city: Porto")
-    other.click("#tab-overview")  # the charts are about the same reviews
-    other.wait_for_function("() => document.querySelector('#view-overview .lead')?.textContent.startsWith('8 of 60')")
-    other.click("#in-overview-where-0")
-    other.wait_for_function("() => !document.querySelector('#view-overview .lead').textContent.startsWith('8 of 60')")
+    other.click("#tab-overview")  # the charts are about the same sentences, and so are the shares by column
+    other.wait_for_function("() => document.querySelector('#view-overview .lead')?.textContent.startsWith('5 of 60')")
+    reviews = "([mark, count]) => document.getElementById(mark)?.ariaLabel.endsWith(`, ${count} reviews`)"
+    share = f"share-{aspect_id(other, 'food')}-1"  # of the reviews with 5 stars
+    other.wait_for_function(reviews, arg=[share, 5])
+    other.click("#in-overview-where-0")  # not only Porto
+    other.wait_for_function(reviews, arg=[share, 6])
+    other.click("#in-overview-text")
+    other.wait_for_function("() => !document.getElementById('in-overview-text')")
     other.close()
     loaded.click("#pick-all")
     wait_for_status(loaded, "60 sentences")
@@ -179,12 +184,10 @@ def test_the_map_zooms_pans_and_selects_with_a_lasso(page: Any) -> None:
     page.click("#zoom-in")
     wait_for_address(page, r"map=0\.000\+0\.000\+1\.600")
     drag(page, [(0.5, 0.5), (0.3, 0.5)])
-    page.wait_for_function(
-        "async () => (await import('/static/state.js')).state.camera.x > 0.1"
-    )  # what was right of it
+    until(page, "state.camera.x > 0.1")  # what was right of it
     page.locator("canvas").focus()
     page.keyboard.press("0")
-    page.wait_for_function("async () => (await import('/static/state.js')).state.camera === null")
+    until(page, "state.camera === null")
     assert page.locator("#view-overview").is_visible()  # dragging opened no sentence
 
 
@@ -194,9 +197,7 @@ def test_many_aspects_and_sentences_stay_readable(page: Any) -> None:
     page.fill("#names", ", ".join(names))
     page.click("#by-name button")
     page.wait_for_selector("#view-sentences:not([hidden])")
-    page.wait_for_function(
-        "async () => { const { hasScores } = await import('/static/state.js'); return hasScores(); }"
-    )
+    until(page, "hasScores()")
     page.click("#tab-overview")
     for width in (1440, 400):
         page.set_viewport_size({"width": width, "height": 900})
@@ -249,13 +250,21 @@ def test_the_report_is_one_page_that_prints(loaded: Any, browser: Any, tmp_path:
     context.close()
 
 
-def test_the_course_of_the_measured_quality_is_drawn(page: Any, server: Server) -> None:
-    sample = server.ask("GET", "v1/project/quality")[1]["next"][:12]
-    for key in sample:
+def test_a_random_sample_is_labelled_and_the_course_of_its_quality_drawn(page: Any, server: Server) -> None:
+    for key in server.ask("GET", "v1/project/quality")[1]["next"][:19]:
         server.ask("PUT", f"v1/project/sentences/{key}", {"aspects": [aspect_id(page, "food")]})
+    page.click("#tab-aspects")
+    page.click("#measure:has-text('Label 1 more sentence')")
+    page.wait_for_selector("#queue:not([hidden])")
+    page.keyboard.press("0")
+    page.wait_for_function("() => document.getElementById('message').textContent.startsWith('The sample is labelled')")
+    page.keyboard.press("n")  # the next 20 of the sample, not those that are most useful
+    page.wait_for_function("() => document.getElementById('queue-count').textContent === '0 of 20'")
+    assert page.inner_text("#queue strong") == "Random sample"
     page.click("#tab-aspects")
     page.wait_for_selector("#course svg")
     assert page.locator("#course svg").count() == 3  # F1, precision, recall
-    assert "12 random sentences" in page.inner_text("#measured")
+    assert "20 random sentences" in page.inner_text("#measured")
+    assert re.search(r"30 examples\s*\d\d:\d\d", page.locator("#course svg").first.text_content())  # added today
     page.select_option("#course-of", "food")
     page.wait_for_function("() => document.getElementById('course-of').value === 'food'")

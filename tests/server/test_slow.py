@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .browsing import SAVED, Server, needs_chromium, open_sample, settle
+from .browsing import SAVED, Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 
+TOLERATED = ("Failed to load resource",)  # requests that fail on purpose
 #: Lets a test hold back requests until it releases them, or make them fail.
-FETCH = """
+INIT_SCRIPT = """
   const real = window.fetch.bind(window), waiting = [];
   window.faults = [];
   window.letGo = () => waiting.splice(0).forEach((go) => go());
@@ -28,21 +28,6 @@ FETCH = """
     return real(path, options);
   };
 """
-
-
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.add_init_script(FETCH)
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    opened.goto(server.new_link())
-    open_sample(opened, "restaurant")
-    yield opened
-    context.close()
-    assert [error for error in errors if not error.startswith("Failed to load resource")] == []  # failures on purpose
 
 
 def hold(page: Any, method: str, path: str) -> None:
@@ -77,16 +62,6 @@ def await_revision(page: Any, server: Server) -> None:
         "state.project.revision >= wanted && state.learned === state.project.learned && !state.busy",
         project(server)["revision"],
     )
-
-
-def until(page: Any, holds: str, wanted: object = None) -> None:
-    """Wait until a condition on the page's state holds."""
-    script = f"async (wanted) => {{ const {{ state }} = await import('/static/state.js'); return {holds}; }}"
-    for _ in range(600):
-        if page.evaluate(script, wanted):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never: {holds}")
 
 
 def labelled(page: Any) -> int:
@@ -198,6 +173,7 @@ def test_a_slider_that_is_moved_back(page: Any, server: Server) -> None:
     page.mouse.up()
     page.click("#pick-none")  # the filters are redrawn
     page.wait_for_selector("#pick-none[aria-pressed=true]")
+    until(page, "!state.previews.size")  # otherwise it could arrive after the next one
     server.ask("PATCH", "v1/project/settings", {"threshold": 0.7})
     refresh(page)
     page.wait_for_function("() => document.getElementById('threshold-all').value === '0.7'")
@@ -241,7 +217,7 @@ def test_failed_requests_are_repeated(page: Any, server: Server) -> None:
 
 
 def test_a_page_whose_first_request_failed_starts_later(page: Any) -> None:
-    page.context.add_init_script("faults.push({ method: 'GET', path: 'v1/project$', times: 1, status: 500 })")
+    page.add_init_script("faults.push({ method: 'GET', path: 'v1/project$', times: 1, status: 500 })")
     page.reload()
     page.wait_for_selector("#message.bad")
     refresh(page)
@@ -306,7 +282,7 @@ def test_quick_keys_do_not_conflict_with_each_other(page: Any, server: Server) -
 
 
 @pytest.mark.parametrize(("method", "act"), [("PATCH", "slider"), ("PUT", "label")])
-def test_closing_warns_about_unsaved_changes(page: Any, server: Server, method: str, act: str) -> None:
+def test_closing_warns_about_unsaved_changes(page: Any, method: str, act: str) -> None:
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
     page.click("#rows .row")  # a page without user interaction cannot ask
@@ -320,7 +296,7 @@ def test_closing_warns_about_unsaved_changes(page: Any, server: Server, method: 
         page.close(run_before_unload=True)
     assert asked == ["beforeunload"]
     let_go(page)
-    await_revision(page, server)
+    until(page, "state.project.undo !== 'load the sample'")  # it was saved after all
 
 
 def test_the_map_keeps_the_focus_and_shows_the_current_sentences(page: Any, server: Server) -> None:
@@ -411,7 +387,7 @@ def test_words_come_back_after_quick_labels_and_after_an_error(page: Any) -> Non
     page.wait_for_function("() => document.querySelectorAll('#rows mark').length > 3")
 
 
-def test_enter_continues_from_a_row_that_left_the_list(page: Any, server: Server) -> None:
+def test_enter_continues_from_a_row_that_left_the_list(page: Any) -> None:
     page.click("#pick-none")
     page.locator("#table").press("Home")  # draws the rows immediately
     following = page.locator("#rows .row").nth(1).locator(".text").inner_text()
@@ -419,8 +395,7 @@ def test_enter_continues_from_a_row_that_left_the_list(page: Any, server: Server
     page.wait_for_selector("#rows .row.labelled", state="detached")
     page.keyboard.press("Enter")  # it has a label already
     assert page.inner_text("#detail .full") == following
-    await_revision(page, server)
-    assert len(project(server)["examples"]) == 31
+    until(page, "state.project.examples.length === 31")
 
 
 def test_removing_an_example_leaves_the_focus_where_the_user_moved_it(page: Any) -> None:
@@ -484,7 +459,7 @@ def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> N
 
 def test_the_values_of_another_column_cannot_be_clicked_before_they_are_there(page: Any) -> None:
     page.click("#tab-start")
-    rows = b"city,stars,text\nPorto,1,A rude waiter.\nGhent,5,The pasta was tasty.\nPorto,5,Best soup ever.\n" * 4
+    rows = b"city,stars,text\n" + b"Porto,1,A rude waiter.\nGhent,5,Tasty pasta.\nPorto,5,Best soup ever.\n" * 4
     page.set_input_files("#file", {"name": "reviews.csv", "mimeType": "text/csv", "buffer": rows})
     page.click("#load:enabled")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('12 ')")

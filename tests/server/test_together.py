@@ -12,6 +12,8 @@ import pytest
 
 from .browsing import SAVED, Server, needs_chromium, open_sample, settle
 
+TOLERATED = ("Failed to load resource",)  # what is refused on purpose
+
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
@@ -79,11 +81,8 @@ def test_two_servers_label_one_sentence_differently(servers: tuple[Server, Serve
 
 
 @needs_chromium
-def test_two_tabs_see_each_other(browser: Any, server: Server) -> None:
-    context = browser.new_context()
-    one, two = context.new_page(), context.new_page()
-    one.goto(server.new_link())
-    open_sample(one, "restaurant")
+def test_two_tabs_see_each_other(page: Any, context: Any, server: Server) -> None:
+    one, two = page, context.new_page()
     two.goto(server.base)
     settle(two)
     one.keyboard.press("0")  # label it as none, and go to the next
@@ -98,14 +97,11 @@ def test_two_tabs_see_each_other(browser: Any, server: Server) -> None:
     one.keyboard.press("1")  # acts before it has refreshed
     one.wait_for_function("(saved) => document.querySelectorAll(saved).length === 3", arg=SAVED)
     assert len(server.ask("GET", "v1/project")[1]["examples"]) == 30 + 3
-    context.close()
+    two.close()
 
 
 @needs_chromium
-def test_a_tab_that_is_behind_does_not_overwrite(browser: Any, server: Server) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(server.new_link())
+def test_a_tab_that_is_behind_does_not_overwrite(page: Any, server: Server) -> None:
     open_sample(page, "laptop")
     first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
     last = server.ask("GET", "v1/project")[1]["aspects"][-1]
@@ -118,4 +114,3 @@ def test_a_tab_that_is_behind_does_not_overwrite(browser: Any, server: Server) -
     assert page.locator("#rows .row.chosen .chip").count() == 1
     page.keyboard.press("1")
     page.wait_for_function("() => document.querySelectorAll('.toggle[aria-pressed=true]').length === 2")
-    context.close()

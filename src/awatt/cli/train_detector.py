@@ -56,7 +56,8 @@ def train_detector(
     from rich.console import Console
     from rich.progress import Progress
 
-    from awatt.aspect_model.train import TrainDetectorConfig, train
+    from awatt.aspect_model.train import train
+    from awatt.aspect_model.train_networks import TrainDetectorConfig
 
     given = parse_overrides([f"training.{item}" for item in settings or []]).get("training", {})
     config = build(TrainDetectorConfig, given, "training")

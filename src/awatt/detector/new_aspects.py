@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.detector.models import FAST, Model, load_model
-from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, find_nouns
+from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, distinct, find_nouns
 from awatt.detector.reviews import NO_COLUMN
 from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
@@ -23,7 +22,7 @@ MOST_WORDS = 250  # that are grouped
 ALIKE = 0.35  # mean cosine up to which groups are joined; words that most reviews share are taken off before
 PAIRED = 0.5  # share of a word's sentences from which its neighbour is part of the name: "front desk"
 N_SENTENCES = 3  # typical ones
-LOOKED_AT = 200  # sentences per group, among which these are chosen
+LOOKED_AT = 60  # sentences per group, among which these are chosen
 DIFFERENT = 0.2  # how much likeness to a chosen sentence takes off
 BEST_LENGTH = (4, 25)  # words of a sentence that is easy to read
 
@@ -42,7 +41,8 @@ def suggest_aspects(texts: Sequence[str], count: int = 12, model: str | Path = F
     """What these sentences talk about, the most frequent first. Works best on English; needs no examples."""
     if count < 1:
         raise AwattError(f"the number of aspects is {count}, but needs at least 1.")
-    return group_words(texts, load_model(model), count)
+    loaded = load_model(model)
+    return Topics.of(texts, loaded).suggest(loaded, count)
 
 
 def suggest_aspects_of_file(
@@ -56,39 +56,62 @@ def suggest_aspects_of_file(
     return suggest_aspects(texts, count, model), texts
 
 
-def group_words(
-    texts: Sequence[str], model: Model, count: int, skip: Callable[[str, Integers], bool] = lambda name, members: False
-) -> list[SuggestedAspect]:
-    """The first groups that are not to be skipped, which is asked with the name and the positions of the sentences.
+@dataclass(frozen=True)
+class Topics:
+    """Groups of nouns that mean similar things, and the sentences that have them. Does not depend on any aspect.
 
     A sentence that occurs again, as in copied reviews, adds to the counts only.
     """
-    times = Counter(texts)
-    if not times:
-        return []
-    different, repeats = list(times), np.array(list(times.values()))
-    position = {text: number for number, text in reversed(list(enumerate(texts)))}
-    positions = np.array([position[text] for text in different])
-    counted = count_words(different)
-    nouns = find_nouns(counted, len(different))[:MOST_WORDS]
-    if not len(nouns):
-        return []
-    vectors = _vectors(model, [counted.words[number] for number in nouns])
-    centred = _centred(vectors, np.sqrt(counted.counts[nouns]))
-    groups = _join_alike(centred @ centred.T)
-    found: list[SuggestedAspect] = []
-    for group, members in _with_members(groups, nouns, counted, len(different)):
-        central = np.maximum((centred[group] @ centred[group].T).mean(1), 0.01)
-        ordered = nouns[group][np.argsort(-counted.counts[nouns[group]] * central, kind="stable")].tolist()
-        name = _with_neighbour(counted, ordered[0])
-        if not skip(name, positions[members]):
-            typical = _typical(members, vectors[group].mean(0), different, model)
-            words = [counted.words[number] for number in ordered]
-            count_of_all = int(repeats[members].sum())
-            found.append(SuggestedAspect(name, words, count_of_all, positions[typical].tolist()))
-        if len(found) == count:
-            break
-    return found
+
+    different: list[str]  # the sentences, each once
+    positions: Integers  # (n_different,) where each occurs first
+    repeats: Integers  # (n_different,) how often each occurs
+    counted: CountedWords
+    nouns: Integers  # (n_nouns,)
+    vectors: Floats  # (n_nouns, size)
+    groups: list[tuple[list[int], Integers]]  # the nouns of each and its sentences; the one with most sentences first
+
+    @classmethod
+    def of(cls, texts: Sequence[str], model: Model) -> Topics:
+        """The groups of all sentences."""
+        first: dict[str, int] = {}
+        repeats = np.bincount(np.array([first.setdefault(text, n) for n, text in enumerate(texts)], dtype=np.int64))
+        different, positions = list(first), np.fromiter(first.values(), np.int64, len(first))
+        counted = count_words(different)
+        nouns = find_nouns(counted, len(different))[:MOST_WORDS] if different else np.zeros(0, dtype=np.int64)
+        if not len(nouns):
+            return cls(different, positions, repeats[positions], counted, nouns, np.zeros((0, 0)), [])
+        vectors = _vectors(model, [counted.words[number] for number in nouns])
+        centred = _centred(vectors, np.sqrt(counted.counts[nouns]))
+        groups = [
+            _most_central_first(group, centred, counted.counts[nouns]) for group in _join_alike(centred @ centred.T)
+        ]
+        with_members = _with_members(groups, nouns, counted, len(different))
+        return cls(different, positions, repeats[positions], counted, nouns, vectors, with_members)
+
+    def suggest(
+        self, model: Model, count: int, skip: Callable[[str, Integers], bool] = lambda name, members: False
+    ) -> list[SuggestedAspect]:
+        """The first groups that are not to be skipped, which is asked with the name and the sentences' positions."""
+        found: list[SuggestedAspect] = []
+        for group, members in self.groups:
+            words = self.nouns[group].tolist()
+            name = _with_neighbour(self.counted, words[0])
+            if skip(name, self.positions[members]):
+                continue
+            typical = _typical(members, self.vectors[group].mean(0), self.different, model)
+            named = [self.counted.words[number] for number in words]
+            sentences = self.positions[typical].tolist()
+            found.append(SuggestedAspect(name, named, int(self.repeats[members].sum()), sentences))
+            if len(found) == count:
+                break
+        return found
+
+
+def _most_central_first(group: list[int], centred: Floats, counts: Integers) -> list[int]:
+    """The words of a group, frequent ones near its middle first."""
+    central = np.maximum((centred[group] @ centred[group].T).mean(1), 0.01)
+    return [group[place] for place in np.argsort(-counts[group] * central, kind="stable")]
 
 
 def _with_members(
@@ -100,7 +123,7 @@ def _with_members(
         group_of[nouns[group]] = number
     of_token = group_of[counted.ids]
     inside = of_token >= 0
-    pairs = np.unique(of_token[inside] * n_sentences + counted.sentences[inside])
+    pairs = distinct(of_token[inside] * n_sentences + counted.sentences[inside])
     members = np.split(pairs % n_sentences, np.searchsorted(pairs // n_sentences, np.arange(1, len(groups))))
     return sorted(zip(groups, members, strict=True), key=lambda each: -len(each[1]))
 
@@ -121,9 +144,8 @@ def _with_neighbour(counted: CountedWords, number: int) -> str:
 
 def _typical(members: Integers, middle: Floats, texts: Sequence[str], model: Model) -> list[int]:
     """Three different sentences near the middle of the group's words, of a length that is easy to read."""
-    different = list({texts[number].strip().lower(): number for number in reversed(members.tolist())}.values())[::-1]
-    spread = np.linspace(0, len(different) - 1, min(len(different), LOOKED_AT)).round().astype(int)
-    places = [different[place] for place in np.unique(spread).tolist()]
+    spread = members[np.linspace(0, len(members) - 1, min(len(members), LOOKED_AT)).round().astype(int)]
+    places = list({texts[place].strip().lower(): place for place in spread.tolist()}.values())
     vectors = _vectors(model, [texts[place] for place in places])
     lengths = np.array([len(texts[place].split()) for place in places])
     worth = vectors @ middle - 1.0 * ((lengths < BEST_LENGTH[0]) | (lengths > BEST_LENGTH[1]))

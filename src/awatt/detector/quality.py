@@ -67,9 +67,13 @@ class Quality:
 
 @dataclass(frozen=True)
 class CoursePoint:
-    """The quality on one sample after a number of examples had been learned."""
+    """The quality on one sample after a number of examples had been learned.
+
+    ``when`` the last of them was added, in seconds since 1970; None where that is not known.
+    """
 
     n_examples: int
+    when: int | None
     quality: Quality
 
 

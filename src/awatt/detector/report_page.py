@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -259,7 +260,7 @@ def _quality_row(row: AspectQuality, colour: str) -> str:
 
 
 def _course(points: Sequence[CoursePoint]) -> str:
-    if len(points) < 2:
+    if len(points) < 2 or not any(point.quality.overall.f1 for point in points):
         return ""
     names = [f"{point.n_examples} examples" for point in points]
     panels = "".join(
@@ -270,7 +271,9 @@ def _course(points: Sequence[CoursePoint]) -> str:
             ("Recall", [point.quality.overall.recall for point in points]),
         )
     )
-    note = '<p class="soft">All aspects on the same sample, as the detector learned from more examples.</p>'
+    days = [f"{datetime.fromtimestamp(point.when):%d %B %Y}" for point in points if point.when]
+    span = "" if not days else f", on {days[0]}" if days[0] == days[-1] else f", from {days[0]} to {days[-1]}"
+    note = f'<p class="soft">All aspects on the same sample, as the detector learned from more examples{span}.</p>'
     return f'<h3>Over time</h3><div class="panels">{panels}</div>{note}'
 
 

@@ -23,7 +23,7 @@ from awatt.server.errors import ServiceError
 from awatt.server.limits import Limits
 from awatt.server.projects import Projects
 from awatt.server.requests import LinkBody
-from awatt.server.responses import ERRORS, error_json
+from awatt.server.responses import ERRORS, describe_error, error_json
 from awatt.server.security import KEY_HEADER, PUBLIC_PATHS, Guard
 from awatt.server.service import Service
 from awatt.server.store import ProjectStore
@@ -65,16 +65,17 @@ def _make_app(service: Service, projects: Projects) -> FastAPI:
     _add_errors(app)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.state.service = service
-    _describe_security(app, service.access)
+    _complete_document(app, service.access)
     return app
 
 
-def _describe_security(app: FastAPI, access: Access) -> None:
-    """Add to the OpenAPI document how to authenticate: by the token, or as the page does it."""
+def _complete_document(app: FastAPI, access: Access) -> None:
+    """Add to the OpenAPI document what errors look like, and how to authenticate: by the token, or as the page does."""
     describe = app.openapi
 
     def document() -> dict[str, Any]:
         found = describe()
+        found["components"]["schemas"]["Error"] = describe_error()
         found["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "The token of the server."},
             "cookie": {"type": "apiKey", "in": "cookie", "name": access.cookie, "description": "Set by a link."},

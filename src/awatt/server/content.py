@@ -20,6 +20,7 @@ class Example:
     text: str
     aspects: tuple[int, ...]
     corrected: bool  # labelled in the table rather than typed in as an example
+    made: int | None  # when it was labelled first, in seconds since 1970; files of earlier formats do not say
     votes: dict[str, list[int]]  # what each person said: the aspects by the person's name, "" where none was given
 
 

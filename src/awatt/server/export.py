@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,15 @@ def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
 
 def escape_formulas(row: Mapping[str, object]) -> dict[str, object]:
     """The row with a quote before everything in cells and names that a spreadsheet would evaluate as a formula."""
-    return {str(escape_formula(name)): escape_formula(_cell(value)) for name, value in row.items()}
+    return {
+        _escape_name(name): value if isinstance(value, float) else escape_formula(_cell(value))
+        for name, value in row.items()
+    }
+
+
+@lru_cache(1000)
+def _escape_name(name: str) -> str:
+    return str(escape_formula(name))
 
 
 def _cell(value: object) -> object:

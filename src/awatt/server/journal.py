@@ -14,7 +14,7 @@ import sqlite3
 TABLES = {
     "loaded": ("id", "load"),
     "aspects": ("id", "name", "threshold"),
-    "examples": ("id", "text", "corrected"),
+    "examples": ("id", "text", "corrected", "made"),
     "mentions": ("id", "example", "aspect"),
     "settings": ("name", "value"),
     "votes": ("id", "example", "person", "aspects"),

@@ -58,8 +58,14 @@ def measure_course(workbench: Workbench) -> Course:
     sample = _labelled_beginning(random_order(workbench.reviews().texts), content)
     others = sorted(_others(content, sample), key=lambda example: example.id)
     counts = sorted({len(others) * step // (COURSE - 1) for step in range(COURSE)}) if sample else []
-    measured = [(count, _measure(workbench, content, others[:count], sample)) for count in counts]
-    return Course([CoursePoint(count, quality) for count, quality in measured if quality is not None])
+    measured = [(others[:count], _measure(workbench, content, others[:count], sample)) for count in counts]
+    return Course(
+        [
+            CoursePoint(len(learned), max((each.made for each in learned if each.made), default=None), quality)
+            for learned, quality in measured
+            if quality is not None
+        ]
+    )
 
 
 def _labelled_beginning(order: list[str], content: Content) -> list[str]:

@@ -32,7 +32,7 @@ OLD_COLUMNS = {  # what earlier formats keep; their undo history ends here, and 
     "reviews": "id, fields, load, number",
     "sentences": "id, review, text",
     "aspects": "id, name, threshold",
-    "examples": "id, text, corrected",
+    "examples": "id, text, corrected, NULL",
     "mentions": "id, example, aspect",
     "settings": "name, CASE value WHEN 'null' THEN NULL ELSE CAST(value AS REAL) END",
 }

@@ -25,12 +25,14 @@ from awatt.server.responses import (
     describe_json,
     json_response,
 )
+from awatt.server.scope import Scope
 from awatt.server.service import Service
 
 Key = Annotated[int, Path(ge=1, le=2**53)]
 Format = Annotated[
     str, Query(description="jsonl, csv, tsv, parquet or txt, optionally with .gz; json or xlsx", max_length=20)
 ]
+Texts = list[str]
 Column = Annotated[str | None, Query(max_length=1000)]
 BYTES = "application/octet-stream"
 UPLOAD = {"requestBody": {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}}
@@ -116,12 +118,16 @@ def make_routes(service: Service) -> APIRouter:
     @router.get("/by", responses=describe_json(ByColumn))
     async def by_column(
         column: Column = None,
-        where: Annotated[
-            list[str], Query(description="Only reviews with this value: column=group.", max_length=100)
-        ] = [],  # noqa: B006 (FastAPI copies it)
+        where: Annotated[Texts, Query(description="Only reviews with this value: column=group.", max_length=100)] = [],  # noqa: B006 (FastAPI copies it)
+        contains: Annotated[
+            Texts, Query(description="Only reviews whose value contains this: column=part.", max_length=100)
+        ] = [],  # noqa: B006
+        text: Annotated[str, Query(description="Only sentences that contain this.", max_length=1000)] = "",
+        area: Annotated[str, Query(description="Only this polygon of the map: x y x y ...", max_length=10_000)] = "",
     ) -> Response:
         """Compare the shares of the aspects by a column of the reviews; by default the first that has groups."""
-        return json_response(await service.compute(compare_by_column, workbench, column, where))
+        scope = Scope(where, contains, text, area)
+        return json_response(await service.compute(compare_by_column, workbench, column, scope))
 
     @router.get("/values", responses=describe_json(ColumnValues))
     async def values(column: Column = None) -> Response:

@@ -26,7 +26,7 @@ CREATE TABLE aspects (
 );
 CREATE TABLE examples (
   id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE CHECK (typeof(text) = 'text'),
-  corrected INTEGER NOT NULL CHECK (corrected IN (0, 1))
+  corrected INTEGER NOT NULL CHECK (corrected IN (0, 1)), made INTEGER CHECK (made IS NULL OR typeof(made) = 'integer')
 );
 CREATE TABLE mentions (
   id INTEGER PRIMARY KEY AUTOINCREMENT, example INTEGER NOT NULL CHECK (typeof(example) = 'integer'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ class ProjectStore(RemarkStore):
                 "SELECT example, aspect FROM mentions WHERE aspect IN (SELECT id FROM aspects) ORDER BY aspect"
             ):
                 mentions.setdefault(example, []).append(aspect)
-            examples = self._run("SELECT id, text, corrected FROM examples ORDER BY id").fetchall()
+            examples = self._run("SELECT id, text, corrected, made FROM examples ORDER BY id").fetchall()
             settings = dict(self._run("SELECT name, value FROM settings").fetchall())
             aspects = [Aspect(*row) for row in self._run("SELECT id, name, threshold FROM aspects ORDER BY id")]
             votes = self._votes([aspect.id for aspect in aspects])
@@ -46,8 +47,8 @@ class ProjectStore(RemarkStore):
                 **vars(self.version()),
                 aspects=aspects,
                 examples=[
-                    Example(key, text, tuple(mentions.get(key, ())), bool(corrected), votes.get(key, {}))
-                    for key, text, corrected in examples
+                    Example(key, text, tuple(mentions.get(key, ())), bool(corrected), made, votes.get(key, {}))
+                    for key, text, corrected, made in examples
                 ],
                 threshold=settings.get("threshold"),
                 n_sentences=n_sentences,
@@ -268,7 +269,8 @@ class ProjectStore(RemarkStore):
         row = self._run("SELECT id FROM examples WHERE text = ?", (text,)).fetchone()
         if row is not None:
             return int(row[0])
-        added = self._run("INSERT INTO examples (text, corrected) VALUES (?, ?)", (text, int(corrected)))
+        values = text, int(corrected), int(time.time())
+        added = self._run("INSERT INTO examples (text, corrected, made) VALUES (?, ?, ?)", values)
         return int(added.lastrowid or 0)
 
     def _example_text(self, key: int) -> str:

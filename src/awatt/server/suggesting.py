@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from awatt.detector.new_aspects import SuggestedAspect, group_words
+from awatt.detector.new_aspects import SuggestedAspect
 from awatt.detector.nouns import TOKEN, Integers
 from awatt.server.responses import Documented
 from awatt.server.workbench import Workbench
@@ -38,7 +38,7 @@ def suggest_new_aspects(workbench: Workbench) -> SuggestedAspects:
         inside, overall = found[members].mean(0), found.mean(0)
         return bool(((inside >= COVERED) & (inside >= np.minimum(LIFT * overall, 1))).any())
 
-    made = group_words(reviews.texts, workbench.model, SUGGESTED, skip)
+    made = reviews.topics.suggest(workbench.model, SUGGESTED, skip)
     ids = np.array(reviews.ids)
     return SuggestedAspects(
         reviews.version,

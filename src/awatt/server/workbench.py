@@ -22,6 +22,7 @@ from awatt.detector.detector import CHUNK, AspectDetector
 from awatt.detector.examples import Examples
 from awatt.detector.groups import Column, group_columns
 from awatt.detector.models import FAST, Model, load_model
+from awatt.detector.new_aspects import Topics
 from awatt.detector.report import Report
 from awatt.detector.results import Detection
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
@@ -63,6 +64,11 @@ class Reviews:
     def sample(self) -> Sentences:
         """The sentences that a detector looks at, as tokens."""
         return self.model.tokenize(sample_reviews(self.texts[:FIRST_ROWS]))
+
+    @cached_property
+    def topics(self) -> Topics:
+        """What the sentences talk about, from which aspects are suggested."""
+        return Topics.of(self.texts, self.model)
 
     @cached_property
     def rows(self) -> dict[int, int]:

@@ -29,7 +29,7 @@ const numbers = (text) => (text ?? "").split(" ").map(Number).filter(Number.isFi
 const pairs = (list) => Array.from({ length: list.length >> 1 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
 
 // Shows what an address describes; what does not exist here is left out.
-export async function apply(given) {
+export async function apply(given, isCurrent = () => true) {
   const reviews = state.reviews, where = [];
   for (const name of new Set(given.keys())) {
     const column = name.slice(2);
@@ -39,7 +39,7 @@ export async function apply(given) {
   const area = pairs(numbers(given.get("area"))), [x, y, k] = numbers(given.get("map")), by = given.get("by"), row = state.rowOf.get(Number(given.get("row")));
   const loaded = await Promise.all(where.map(({ column }) => loadColumn(column).catch(() => false)));
   const placed = area.length > 2 && await loadPositions().catch(() => false);
-  if (reviews !== state.reviews) return; // other reviews were loaded meanwhile
+  if (reviews !== state.reviews || !isCurrent()) return; // other reviews were loaded meanwhile, or another address followed
   const names = given.getAll("aspect");
   Object.assign(state, { by, camera: k > 1 ? { x, y, k } : null });
   setFilter({ ...NO_FILTER, aspects: aspects().filter((a) => names.includes(a.name)).map((a) => a.id), kind: KINDS.includes(given.get("kind")) ? given.get("kind") : "all",
@@ -68,15 +68,17 @@ export function atOnce(call) {
   write();
 }
 
-// Follows an address without writing it again.
+// Follows an address without writing it again. While what it needs is being loaded, Back may lead to another one.
 export async function follow(show) {
-  const { view, given } = parse(), exact = given !== null || history.state?.awatt; // a plain link to a view keeps the filters
+  const { view, given } = parse(), exact = given !== null || history.state?.awatt, followed = location.hash; // a plain link to a view keeps the filters
+  const isCurrent = () => location.hash === followed;
   paused = true;
   try {
-    if (exact) await apply(given ?? new URLSearchParams());
+    if (exact) await apply(given ?? new URLSearchParams(), isCurrent);
+    if (!isCurrent()) return;
     show(view);
   } finally {
-    paused = false;
+    if (isCurrent()) paused = false; // otherwise by whoever follows the other one
   }
   replace();
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import * as address from "./address.js";
 import { byId, counted, el, fill, notify, number } from "./dom.js";
-import { act, enqueue, onChange, reload, state } from "./state.js";
+import { act, enqueue, isSaving, onChange, reload, state } from "./state.js";
 import * as aspectsView from "./aspects.js";
 import * as exportView from "./export.js";
 import * as overview from "./overview.js";
@@ -12,7 +12,7 @@ import "./share.js";
 import * as start from "./start.js";
 import * as table from "./table.js";
 import { drawDetail } from "./detail.js";
-import { labelNext } from "./queue.js";
+import { nextList } from "./queue.js";
 import { showChanged } from "./filters.js";
 
 const VIEWS = ["start", "sentences", "aspects", "overview", "export"];
@@ -98,7 +98,7 @@ addEventListener("keydown", (event) => {
   if (event.target.matches("button, input, a, summary") && (scrolls || ["Enter", " "].includes(event.key))) return;
   if (event.target.matches(".full") && scrolls) return;
   if (event.key === "/") byId("search").focus();
-  else if (event.key.toLowerCase() === "n") labelNext();
+  else if (event.key.toLowerCase() === "n") nextList();
   else if (!table.key(event)) return;
   event.preventDefault();
 });
@@ -114,12 +114,12 @@ onChange((what) => {
   byId("redo").title = project.redo ? `Redo: ${project.redo} (Ctrl+Shift+Z)` : "Nothing to redo";
   const other = { undo: "redo", redo: "undo" }[focused.id];
   if (other && focused.disabled) byId(other).focus(); // a disabled button loses the focus
-  const shown = state.rows.length === state.texts.length ? "" : `${number(state.rows.length)} of `;
+  const listed = state.rows.length === state.texts.length ? counted(state.texts.length, "sentence") : [`${number(state.rows.length)} of ${number(state.texts.length)}`, el("span", { className: "roomy" }, state.texts.length === 1 ? " sentence" : " sentences")];
   const status = byId("status"), count = state.changes?.ids.size;
   const again = count === undefined ? [] : [" · ", el("span", { className: "roomy" }, "detected again, "), count ? el("button", { id: "see-changed", title: "Show these sentences", onclick: () => { show("sentences"); showChanged(); } }, `${number(count)} changed`) : "0 changed"];
   if (state.busy) fill(status, "Detecting …");
   else if (!state.texts.length) fill(status);
-  else fill(status, `${shown}${counted(state.texts.length, "sentence")}`, el("span", { className: "wide" }, ...again));
+  else fill(status, listed, el("span", { className: "wide" }, ...again));
 });
 
 function setReadOnly(readOnly) {
@@ -130,12 +130,17 @@ function setReadOnly(readOnly) {
 
 // Another tab or process may have changed the project, or an earlier request may have failed.
 let lost = false; // the status with which the server was lost: 0 if it does not respond, 401 if it was restarted
+let refreshing = true; // until the page has started
 async function refresh() {
-  if (document.hidden || state.busy || signedOut) return;
-  if (!state.project) { await boot(); return; }
-  const { project, reviews, learned } = state;
+  if (document.hidden || state.busy || signedOut || refreshing) return;
+  refreshing = true;
+  try { await (state.project ? compareVersions() : boot()); } finally { refreshing = false; }
+}
+
+async function compareVersions() {
   try {
-    const found = await api.get("/v1/project/version");
+    const found = await api.get("/v1/project/version"), { project, reviews, learned } = state;
+    if (isSaving() || state.busy) return; // what the user has just changed comes with its own response
     if (found.project !== project.project || found.revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
     if (lost !== false) notify("The server responds again.");
     lost = false;
@@ -160,4 +165,4 @@ async function boot() {
   if (state.project) history.replaceState({ awatt: true }, "", address.describe());
   document.body.dataset.ready = "yes";
 }
-await boot();
+await boot().finally(() => { refreshing = false; });

@@ -7,7 +7,7 @@ import { importCard } from "./import.js";
 import { drawPeople, loadPeople, people } from "./people.js";
 import { drawMeasured, loadMeasured, measured } from "./quality.js";
 import { drawSuggestions, loadSuggestions, suggested } from "./suggestions.js";
-import { act, aspects, colour, isGuess, isLearned, onChange, state } from "./state.js";
+import { NO_FILTER, act, aspects, colour, isGuess, isLearned, labelOf, onChange, score, setFilter, state, thresholdOf } from "./state.js";
 
 const box = byId("view-aspects"), summary = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
 const name = el("input", { id: "new-name", maxLength: 100 });
@@ -34,7 +34,21 @@ async function addNames() {
   names.value = "";
   if (document.body.dataset.view !== "aspects") return; // the user has moved on
   show(state.texts.length ? "sentences" : "start");
-  notify(state.texts.length ? "These are guesses from the names, marked with a question mark. Accept or correct a few: each becomes an example." : "Now load reviews to find them in.");
+  if (!state.texts.length) { notify("Now load reviews to find them in."); return; }
+  showGuesses(aspects().filter((aspect) => isGuess(aspect) && wanted.includes(aspect.name)));
+  notify("These are guesses from the names, marked with a question mark, the surest first. Accept or correct a few: each becomes an example.");
+}
+
+// The sentences in which these aspects are found, the surest of each aspect in turn; scraps such as "the room ..." teach little and come last.
+const isScrap = (row) => state.texts[row].split(/\s+/, 5).length < 5;
+function showGuesses(guessed) {
+  const rank = new Map(), different = [...new Map(state.texts.map((text, row) => [text, row])).values()]; // a label is of all sentences with that text
+  for (const aspect of guessed) {
+    const rows = different.filter((row) => !labelOf(row) && score(row, aspect) >= thresholdOf(aspect)).sort((a, b) => isScrap(a) - isScrap(b) || score(b, aspect) - score(a, aspect));
+    rows.forEach((row, place) => rank.set(row, Math.min(place, rank.get(row) ?? Infinity)));
+  }
+  const rows = [...rank.keys()].sort((a, b) => rank.get(a) - rank.get(b));
+  if (rows.length) setFilter({ ...NO_FILTER, only: new Set(rows.map((row) => state.ids[row])), title: "Guesses" });
 }
 
 // A name is sent when its field loses the focus, an example with Enter. By the time of the response, everything may have been redrawn.

@@ -6,11 +6,16 @@ import { aspects, changed, colour, state } from "./state.js";
 import { answers, lineChart, oneStop, showSentences } from "./charts.js";
 import { loadColumn } from "./scope.js";
 
-export const byColumn = el("figure", { className: "card span", id: "by-column" });
+export const byColumn = el("figure", { className: "card span", id: "by-column", hidden: true });
 const FIRST = 12; // aspects that are shown at once
 let found = null, version = "", all = false; // the response, and what it was requested for; whether all aspects are shown
 
-const conditions = () => state.filter.where.filter((each) => each.groups).flatMap(({ column, groups }) => groups.map((group) => ["where", `${column}=${group}`]));
+// The filters that combine with it, as the server takes them.
+function conditions() {
+  const { where, text, area } = state.filter;
+  return [...where.flatMap(({ column, groups, contains }) => (groups ? groups.map((group) => ["where", `${column}=${group}`]) : [["contains", `${column}=${contains}`]])),
+    ...text.trim() ? [["text", text.trim()]] : [], ...area ? [["area", area.flat().join(" ")]] : []];
+}
 
 export async function loadByColumn() {
   const query = new URLSearchParams([...state.by === null ? [] : [["column", state.by]], ...conditions()]).toString();

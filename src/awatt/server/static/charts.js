@@ -11,10 +11,11 @@ export const paper = () => getComputedStyle(document.querySelector("header")).ba
 export const text = (x, y, content, props = {}) => svg("text", { x, y, "font-size": 13, "font-family": "system-ui, sans-serif", fill: ink(), ...props }, document.createTextNode(content));
 export const short = (name, most = 18) => (name.length > most ? `${name.slice(0, Math.max(1, most - 1))}…` : name);
 
-// Lists the sentences that match; the filters by column stay as they are, unless they are given.
+// Lists the sentences that match; what the charts follow (columns, text, area) stays as it is, unless it is given.
 export function showSentences(filter) {
+  const { where, text, area } = state.filter;
   atOnce(() => {
-    setFilter({ ...NO_FILTER, where: state.filter.where, ...filter });
+    setFilter({ ...NO_FILTER, where, text, area, ...filter });
     show("sentences");
   });
 }
@@ -61,7 +62,7 @@ export function oneStop(chart, inLine = false) {
 }
 
 // Shares as a line in a band of their intervals; it is broken where there is none. ``mark`` makes a point a button.
-const WIDE = 360, TALL = 150, LEFT = 40, BOTTOM = 24;
+const WIDE = 360, TALL = 150, LEFT = 40, BOTTOM = 24, LINE = 14;
 export function lineChart(names, shares, hue, top, label, mark = (node) => node) {
   const x = (i) => LEFT + (WIDE - LEFT - 12) * (names.length > 1 ? i / (names.length - 1) : 0.5), y = (value) => 8 + (TALL - BOTTOM - 8) * (1 - value / top);
   const runs = [];
@@ -70,9 +71,10 @@ export function lineChart(names, shares, hue, top, label, mark = (node) => node)
   const band = (run) => path([...run.map((i) => [x(i), y(shares[i].low)]), ...run.toReversed().map((i) => [x(i), y(shares[i].high)])]) + "Z";
   const ticks = names.length < 2 ? [0] : [0, names.length > 4 ? names.length >> 1 : 0, names.length - 1];
   const dot = (i, r, fill) => svg("circle", { cx: x(i), cy: y(shares[i].value), r, fill });
-  return oneStop(svg("svg", { viewBox: `0 0 ${WIDE} ${TALL}`, width: WIDE, role: "group", "aria-label": label },
+  const lower = names.some((name) => name.includes("\n")) ? LINE : 0; // room for a second line
+  return oneStop(svg("svg", { viewBox: `0 0 ${WIDE} ${TALL + lower}`, width: WIDE, role: "group", "aria-label": label },
     ...[0, top / 2, top].flatMap((value) => [svg("line", { x1: LEFT, x2: WIDE - 12, y1: y(value), y2: y(value), stroke: ink(), "stroke-opacity": 0.15 }), text(LEFT - 6, y(value) + 4, percent(value), { "text-anchor": "end", "font-size": 11 })]),
-    ...[...new Set(ticks)].map((i) => text(x(i), TALL - 6, names[i], { "text-anchor": i === 0 ? "start" : i === names.length - 1 ? "end" : "middle", "font-size": 11 })),
+    ...[...new Set(ticks)].flatMap((i) => names[i].split("\n").map((part, line) => text(x(i), TALL - 6 + line * LINE, part, { "text-anchor": i === 0 ? "start" : i === names.length - 1 ? "end" : "middle", "font-size": 11 }))),
     ...runs.flatMap((run) => [svg("path", { d: band(run), fill: hue, "fill-opacity": 0.22, stroke: "none" }), svg("path", { d: path(run.map((i) => [x(i), y(shares[i].value)])), fill: "none", stroke: hue, "stroke-width": 2 })]),
     ...runs.flat().map((i) => mark(svg("g", {}, dot(i, 9, "transparent"), dot(i, 3.5, hue)), i))), true);
 }

@@ -37,7 +37,7 @@ function origin(row) {
   if (isBlind(row)) return "Second opinion: what others said is hidden";
   const learned = aspects().filter(isLearned);
   if (!learned.length) return "Nothing is learned yet: choose the aspects it mentions";
-  return learned.every(isGuess) ? "Guessed from the names: accept or correct it" : "Detected";
+  return learned.every(isGuess) ? "Guessed from the names" : "Detected";
 }
 
 // What each person said, where they differ.

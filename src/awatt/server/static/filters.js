@@ -12,7 +12,7 @@ let opened = !matchMedia("(max-width: 760px)").matches;
 const next = el("button", { className: "main next", id: "next", onclick: labelNext }, "Label next ", el("kbd", {}, "N"));
 const search = el("input", { type: "search", id: "search", placeholder: "Search ( / )", "aria-label": "Search the sentences", oninput: () => set({ text: search.value, only: null }) });
 const body = el("div", {});
-box.append(el("div", { className: "find" }, search, next), scopeBar("in-list"), body);
+box.append(el("div", { className: "find" }, search, next), scopeBar("in-list", true), body);
 
 // Several aspects: the sentences that mention all of them.
 const toggleAspect = (id) => set({ aspects: state.filter.aspects.includes(id) ? state.filter.aspects.filter((each) => each !== id) : [...state.filter.aspects, id],

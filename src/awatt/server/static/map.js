@@ -54,13 +54,13 @@ function schedule() {
   requestAnimationFrame(() => { scheduled = false; paint(); });
 }
 
-// The rows that are within the view and match the filters by column, sentences without an aspect first: those of aspects lie above them.
+// The rows that are within the view and match the filters by column and text, sentences without an aspect first: those of aspects lie above them.
 function visibleRows() {
   const spots = mapPositions(), scope = makeScope(state.filter), [left, top] = toMap(-9, -9), [right, bottom] = toMap(canvas.width + 9, canvas.height + 9);
   const rows = [[], []];
   for (let row = 0; row < state.texts.length; row++) {
     const x = spots[2 * row], y = spots[2 * row + 1];
-    if (x >= left && x <= right && y <= top && y >= bottom && scope.counts(row)) rows[state.first[row] < 0 ? 0 : 1].push(row);
+    if (x >= left && x <= right && y <= top && y >= bottom && scope.matches(row)) rows[state.first[row] < 0 ? 0 : 1].push(row);
   }
   return [...rows[0], ...rows[1]];
 }
@@ -135,7 +135,7 @@ function nearest(event) {
   const scope = makeScope(state.filter);
   let best = -1, least = 30 ** 2;
   for (let row = 0; row < state.texts.length; row++) {
-    if (!scope.counts(row)) continue; // it is not drawn
+    if (!scope.matches(row)) continue; // it is not drawn
     const far = (toPixelX(spots[2 * row], view) - x) ** 2 + (toPixelY(spots[2 * row + 1], view) - y) ** 2;
     if (far < least) { least = far; best = row; }
   }
@@ -173,7 +173,7 @@ function step(key) {
 }
 
 function open(row) {
-  showSentences({ where: [] });
+  showSentences({ where: [], text: "", area: null });
   choose(row);
 }
 
@@ -236,7 +236,8 @@ canvas.addEventListener("keydown", (event) => {
 function select(area) {
   const every = Math.max(1, Math.ceil(area.length / MAX_CORNERS)), rounded = area.filter((_, i) => i % every === 0).map((corner) => corner.map((value) => Number(value.toFixed(3))));
   setLasso(false);
-  setFilter({ ...NO_FILTER, where: state.filter.where, area: rounded });
+  const { where, text } = state.filter;
+  setFilter({ ...NO_FILTER, where, text, area: rounded });
   if (!state.rows.length) { setFilter({ area: null }); notify("There is no sentence in this area."); }
 }
 
@@ -246,7 +247,7 @@ function drawSelected() {
   const counts = aspects().map((aspect, i) => [state.rows.filter((row) => state.first[row] === i || state.second[row] === i).length, aspect.name]);
   const most = counts.filter(([count]) => count).sort(([a], [b]) => b - a).slice(0, 5).map(([count, name]) => `${name} ${number(count)}`).join(", ");
   fill(selected, el("strong", {}, `${counted(state.rows.length, "sentence")} in the area`), most ? `: ${most}. ` : ". ",
-    el("button", { id: "see-area", className: "main", onclick: () => showSentences({ area: state.filter.area }) }, "See them"), " ", el("button", { id: "clear-area", onclick: () => { setFilter({ area: null }); canvas.focus({ preventScroll: true }); } }, "Clear"));
+    el("button", { id: "see-area", className: "main", onclick: () => showSentences({}) }, "See them"), " ", el("button", { id: "clear-area", onclick: () => { setFilter({ area: null }); canvas.focus({ preventScroll: true }); } }, "Clear"));
 }
 
 function drawLegend() {

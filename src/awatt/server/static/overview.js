@@ -10,7 +10,7 @@ import { scopeBar } from "./scope-bar.js";
 
 const box = byId("view-overview"), filters = scopeBar("in-overview");
 const MANY = 12; // aspects from which on each chart has the whole width
-const MIN_CELL = 24; // pixels, so that a count can be read; the matrix scrolls where there is no room
+const MAX_CELL = 180, MIN_CELL = 24; // pixels, so that a count can be read; the matrix scrolls where there is no room
 let visible = false;
 
 // Width of the names on the left: SVG cannot measure text before it is shown; 13 px letters are about 7.3 px wide.
@@ -42,15 +42,15 @@ function bars() {
 
 function matrix() {
   const all = aspects(), n = all.length, wide = cardWidth(), left = room(all.map((a) => a.name));
-  const size = cellSize(wide, left, n), across = left + n * size + 50, most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
+  const size = cellSize(wide, left, n), broad = Math.max(size, Math.min(MAX_CELL, (wide - left - 50) / n)), across = left + n * broad + 50, most = Math.max(1, ...state.pairs.flatMap((row, i) => row.filter((_, j) => i !== j)));
   const cells = [];
   all.forEach((a, i) => {
     cells.push(text(left - 10, i * size + size / 2 + 78, short(a.name, left / 7.3 - 1), { "text-anchor": "end" }));
-    cells.push(text(0, 0, short(a.name, 10), { transform: `translate(${left + 2 + i * size + size / 2} 66) rotate(-45)` }));
+    cells.push(text(0, 0, short(a.name, 10), { transform: `translate(${left + 2 + i * broad + broad / 2} 66) rotate(-45)` }));
     all.forEach((b, j) => {
       const count = state.pairs[i][j], share = i === j ? 0 : count / most;
-      const cell = svg("g", {}, svg("rect", { x: left + j * size, y: 74 + i * size, width: size - 2, height: size - 2, rx: 4, fill: "#4e79a7", "fill-opacity": i === j ? 0.05 : 0.08 + 0.5 * share }),
-        text(left + j * size + size / 2 - 1, 74 + i * size + size / 2 + 4, i === j ? "·" : number(count), { "text-anchor": "middle", "font-size": size < 30 && count > 999 ? 8 : size < 30 ? 10 : 12 }));
+      const cell = svg("g", {}, svg("rect", { x: left + j * broad, y: 74 + i * size, width: broad - 2, height: size - 2, rx: 4, fill: "#4e79a7", "fill-opacity": i === j ? 0.05 : 0.08 + 0.5 * share }),
+        text(left + j * broad + broad / 2 - 1, 74 + i * size + size / 2 + 4, i === j ? "·" : number(count), { "text-anchor": "middle", "font-size": size < 30 && count > 999 ? 8 : size < 30 ? 10 : 12 }));
       cells.push(i === j || !count ? cell : answers(cell, `pair-${a.id}-${b.id}`, `${a.name} and ${b.name}: ${counted(count, "sentence")}`, () => showSentences({ aspects: [a.id, b.id] })));
     });
   });

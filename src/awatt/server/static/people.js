@@ -11,9 +11,15 @@ const AT_ONCE = 20;
 let found = null, version = -1;
 
 export async function loadPeople() {
-  if (version === state.project.revision) return;
-  version = state.project.revision;
-  try { found = await api.get("/v1/project/people"); } catch { version = -1; } // requested again with the next change
+  const wanted = state.project.revision;
+  if (version === wanted) return;
+  version = wanted;
+  try {
+    const response = await api.get("/v1/project/people");
+    if (version === wanted) found = response; // otherwise a newer one has been requested
+  } catch {
+    if (version === wanted) version = -1; // requested again with the next change
+  }
   drawPeople();
 }
 

@@ -6,13 +6,13 @@ import { NO_FILTER, applyLabels, labelOf, onChange, reload, setFilter, state } f
 import { choose } from "./table.js";
 
 const bar = byId("queue"), NEXT = 20;
-let queue = null, loading = false; // {ids, title, finished, visited, only, again}; and while the next list is being made
+let queue = null, loading = false; // {ids, title, finished, visited, only, again, end}; and while the next list is being made
 export const isLoading = () => loading;
 export const inQueue = () => queue !== null;
 
-// ``again`` makes the next list; in a ``blind`` one, nothing is shown of what others have said.
-export function startQueue(ids, title, { again = null, blind = false } = {}) {
-  queue = { ids: [...ids], title, finished: new Set(), visited: [], only: new Set(ids), again };
+// ``again`` makes the next list, ``end`` is said after the last sentence; in a ``blind`` list, nothing is shown of what others have said.
+export function startQueue(ids, title, { again = null, end = "", blind = false } = {}) {
+  queue = { ids: [...ids], title, finished: new Set(), visited: [], only: new Set(ids), again, end };
   state.blind = new Set(blind ? queue.ids.map((id) => state.texts[state.rowOf.get(id)]) : []);
   state.filter = { ...NO_FILTER, only: queue.only, title };
   applyLabels();
@@ -36,9 +36,14 @@ export function finish(row) {
   queue.finished.add(state.ids[row]);
   queue.visited.push(state.ids[row]);
   refilter();
-  if (state.rows.includes(next)) choose(next);
-  else if (!state.rows.length) byId(queue.again ? "queue-more" : "queue-leave")?.focus();
+  if (state.rows.includes(next)) { choose(next); return; }
+  if (state.rows.length) return;
+  byId(queue.again ? "queue-more" : "queue-leave")?.focus();
+  notify(queue.end);
 }
+
+// The list after this one if it is done; otherwise the most useful sentences.
+export const nextList = () => (queue?.again && !remaining().length ? queue.again() : labelNext());
 
 export function skip() {
   const row = state.chosen, place = state.rows.indexOf(row);

@@ -1,4 +1,4 @@
-// Filters by the columns of the reviews: those that apply, each with a button that removes it, and a way to add one.
+// The filters that the charts follow, each with a button that removes it, and a way to add one by a column of the reviews.
 
 import { byId, counted, el, fill, notify, number } from "./dom.js";
 import { columnNames, columnOf, loadColumn } from "./scope.js";
@@ -46,21 +46,23 @@ function editor(prefix) {
     "aria-pressed": String(Boolean(chosen(edited)?.groups?.includes(group))), onclick: () => toggleGroup(edited, group) }, `${group} `, el("small", {}, number(counts[i])))));
 }
 
-function draw({ box, prefix }) {
-  const names = columnNames(), { where, area } = state.filter;
-  box.hidden = !names.length && !where.length && !area;
+function draw({ box, prefix, isBesideSearch }) {
+  const names = columnNames(), { where, text, area } = state.filter, typed = isBesideSearch ? "" : text.trim();
+  box.hidden = !names.length && !where.length && !typed && !area;
   const select = el("select", { id: `${prefix}-column`, "aria-label": "Filter by a column", onchange: () => edit(select.value) },
     el("option", { value: "" }, "Filter by column …"), ...names.map(({ name }) => el("option", { value: name }, name)));
   select.value = edited ?? "";
   fill(box, ...where.map((each, i) => chip(describe(each), `${prefix}-where-${i}`, () => { setWhere(each.column, null); byId(`${prefix}-column`)?.focus(); })),
+    typed ? chip(`“${typed}”`, `${prefix}-text`, () => set({ text: "" })) : null,
     area ? chip("area of the map", `${prefix}-area`, () => set({ area: null })) : null,
     names.length ? select : null, edited && columnOf(edited) ? editor(prefix) : null);
 }
 const drawAll = () => bars.forEach(draw);
 
-export function scopeBar(prefix) {
-  const box = el("div", { className: "scope", role: "group", "aria-label": "Filters by column" });
-  bars.push({ box, prefix });
+// Beside the search field, which shows the text itself, only the others are listed.
+export function scopeBar(prefix, isBesideSearch = false) {
+  const box = el("div", { className: "scope", role: "group", "aria-label": "Filters" });
+  bars.push({ box, prefix, isBesideSearch });
   return box;
 }
 

@@ -1,4 +1,4 @@
-// Which sentences count: those whose reviews have the chosen values in their columns, or that lie in an area of the map.
+// Which sentences count: those whose reviews have the chosen values in their columns, with a text, in an area of the map.
 
 import * as api from "./api.js";
 import { state } from "./state.js";
@@ -43,14 +43,15 @@ function contains(area, x, y) {
 }
 
 // Two tests of a sentence's row. A column that is not loaded yet matches nothing.
-export function makeScope({ where, area }) {
+export function makeScope({ where, text: part, area }) {
   const tests = where.map(({ column, groups, contains: text }) => {
     const found = columns.get(column), wanted = text?.trim().toLowerCase();
     const allowed = found?.groups.map((group) => (groups ? groups.includes(group) : group.toLowerCase().includes(wanted)));
     return (review) => Boolean(allowed?.[found.places[review - 1]]);
   });
+  const typed = part.trim().toLowerCase();
   return {
-    counts: (row) => tests.every((test) => test(state.review[row])),
+    matches: (row) => tests.every((test) => test(state.review[row])) && (!typed || state.texts[row].toLowerCase().includes(typed)),
     isInArea: (row) => !area || Boolean(positions && contains(area, positions[2 * row], positions[2 * row + 1])),
   };
 }

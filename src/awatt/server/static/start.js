@@ -121,7 +121,7 @@ export async function chooseFile(given) {
     update();
     loadButton.focus();
   } catch (error) {
-    notify(error.message, true);
+    if (latest === given) notify(error.message, true);
   }
 }
 

@@ -8,8 +8,9 @@ const COLOURS = ["#4e79a7", "#e0883b", "#59a14f", "#d1605e", "#8a6bb1", "#3fa7a0
 export const NONE = "#9aa0a6";
 export const colour = (column) => COLOURS[column] || `hsl(${(column * 137.5) % 360} 45% 55%)`;
 
-// Filters combine: a sentence is listed if it matches all of them. ``aspects`` must all be found in it, ``where`` has the
-// columns of its review ({column, groups} or {column, contains}), ``area`` a part of the map, ``only`` a list of ids.
+// Filters combine: a sentence is listed if it matches all of them. ``where`` has the columns of its review ({column, groups}
+// or {column, contains}), ``text`` a part of the sentence, ``area`` a part of the map: the charts follow these. ``aspects``
+// must all be found in it; ``kind`` and ``only``, a list of ids, choose among what is counted.
 export const NO_FILTER = Object.freeze({ aspects: [], kind: "all", text: "", where: [], area: null, only: null, title: "" });
 
 export const state = {
@@ -89,7 +90,7 @@ export function recount() {
   const ranges = thresholds.map(uncertainRange);
   const fingerprints = new Int32Array(state.texts.length);
   const counts = new Array(all.length).fill(0), pairs = all.map(() => new Array(all.length).fill(0));
-  const { kind, only } = state.filter, text = state.filter.text.trim().toLowerCase(), scope = makeScope(state.filter);
+  const { kind, only } = state.filter, scope = makeScope(state.filter);
   const filtered = state.filter.aspects.map((id) => all.findIndex((a) => a.id === id));
   const first = new Int16Array(state.texts.length).fill(-1), second = new Int16Array(state.texts.length).fill(-1);
   const rows = [], hits = [];
@@ -106,7 +107,7 @@ export function recount() {
     }
     for (const i of hits) fingerprints[row] += Math.imul(all[i].id, 0x9e3779b1);
     if (hits.length) [first[row], second[row]] = [hits[0], hits[1] ?? -1];
-    if (!scope.counts(row)) continue;
+    if (!scope.matches(row) || !scope.isInArea(row)) continue;
     inScope++;
     for (const i of hits) { counts[i]++; for (const j of hits) pairs[i][j]++; }
     if (!hits.length) none++;
@@ -115,12 +116,11 @@ export function recount() {
     const hasNote = notes.size > 0 && notes.has(state.texts[row]);
     if (hasNote) noted++;
     if (only ? !only.has(state.ids[row]) : false) continue;
-    if (!scope.isInArea(row) || !filtered.every((i) => hits.includes(i))) continue;
+    if (!filtered.every((i) => hits.includes(i))) continue;
     if (kind === "none" && hits.length) continue;
     if (kind === "uncertain" && !isUncertain) continue;
     if (kind === "labelled" && !label) continue;
     if (kind === "noted" && !hasNote) continue;
-    if (text && !state.texts[row].toLowerCase().includes(text)) continue;
     rows.push(row);
   }
   if (only) { const order = new Map([...only].map((id, place) => [id, place])); rows.sort((a, b) => order.get(state.ids[a]) - order.get(state.ids[b])); }
@@ -240,6 +240,7 @@ export function enqueue(request) {
   last = response.catch(() => {}); // the caller reports the error
   return response;
 }
+export const isSaving = () => waiting > 0;
 addEventListener("beforeunload", (event) => { if (waiting) event.preventDefault(); });
 
 // Changes the project on the server, and shows its new state.

@@ -32,17 +32,20 @@ function groups() {
 export async function loadSuggestions() {
   if (!state.texts.length || (aspects().length && !wanted)) { drawSuggestions(); return; }
   const now = `${state.project.learned} ${state.project.reviews} ${state.project.revision}`;
-  if (now === version || loading) return;
+  if (now === version) return;
+  version = now;
   loading = true;
   drawSuggestions();
   try {
     const found = await api.get("/v1/project/suggested-aspects");
-    if (found.reviews === state.reviews) [made, version] = [found.suggestions, now];
+    if (version !== now) return; // newer ones have been requested
+    if (found.reviews === state.reviews) made = found.suggestions;
   } catch (error) {
+    if (version !== now) return;
+    version = ""; // requested again with the next change
     notify(error.message, true);
-  } finally {
-    loading = false;
   }
+  loading = false;
   drawSuggestions();
 }
 
