@@ -13,7 +13,7 @@ from .browsing import SAVED, Server, needs_chromium, settle, until
 pytestmark = needs_chromium
 
 TOLERATED = ("Failed to load resource",)  # requests that fail on purpose
-#: Lets a test hold back requests until it releases them, or make them fail.
+#: Lets a test hold back requests, or responses, until it releases them, or make them fail.
 INIT_SCRIPT = """
   const real = window.fetch.bind(window), waiting = [];
   window.faults = [];
@@ -24,14 +24,19 @@ INIT_SCRIPT = """
     const fault = window.faults.find(fits);
     if (fault) fault.times -= 1;
     if (fault?.status) return new Response('{"error": "made up for the test"}', { status: fault.status });
+    const response = fault?.late ? await real(path, options) : null;
     if (fault) await new Promise((go) => waiting.push(go));
-    return real(path, options);
+    return response ?? real(path, options);
   };
 """
 
 
 def hold(page: Any, method: str, path: str) -> None:
     page.evaluate("(fault) => faults.push(fault)", {"method": method, "path": path, "times": 1})
+
+
+def hold_response(page: Any, method: str, path: str) -> None:
+    page.evaluate("(fault) => faults.push(fault)", {"method": method, "path": path, "times": 1, "late": True})
 
 
 def fail(page: Any, method: str, path: str) -> None:
@@ -474,3 +479,54 @@ def test_the_values_of_another_column_cannot_be_clicked_before_they_are_there(pa
     page.click("#in-list-group-1")
     page.wait_for_function("() => decodeURIComponent(location.hash).includes('c.city=')")
     assert page.input_value("#in-list-column") == "city"
+
+
+def test_an_accepted_suggestion_does_not_come_back_with_an_older_response(page: Any) -> None:
+    page.click("#tab-aspects")
+    page.click("#suggest-aspects")
+    page.wait_for_selector(".suggestion")
+    names = "[...document.querySelectorAll('.suggestion .title')].map((title) => title.value)"
+    dismissed, accepted, *rest = page.evaluate(names)
+    hold_response(page, "GET", "/suggested-aspects")
+    page.locator(".suggestion button", has_text="Dismiss").first.click()
+    await_held(page)
+    page.locator(".suggestion .main").first.click()
+    page.wait_for_selector(f"article.card[aria-label='{accepted}']")
+    until(page, "!state.busy && state.learned === state.project.learned")
+    let_go(page)
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    left = page.evaluate(names)
+    assert dismissed not in left
+    assert accepted not in left
+    assert set(rest[:3]) <= set(left)
+
+
+def test_back_twice_shows_the_second_address_although_the_first_needs_longer(page: Any) -> None:
+    page.click("#tab-start")
+    rows = b"city,stars,text\n" + b"Porto,1,A rude waiter.\nGhent,5,Tasty pasta.\nPorto,5,Best soup ever.\n" * 4
+    page.set_input_files("#file", {"name": "reviews.csv", "mimeType": "text/csv", "buffer": rows})
+    page.click("#load:enabled")
+    shows = "(count) => document.getElementById('status').textContent.startsWith(count)"
+    page.wait_for_function(shows, arg="12 ")
+    for column, count in (("city", "4 of"), ("stars", "0 of")):
+        page.select_option("#in-list-column", column)
+        page.click("#in-list-group-0")  # Ghent, then 1 star
+        page.wait_for_function(shows, arg=count)
+    page.click("#in-list-where-0")  # any city
+    page.wait_for_function(shows, arg="4 of")
+    page.go_back()
+    page.wait_for_function(shows, arg="0 of")
+    page.go_forward()
+    page.wait_for_function("() => !location.hash.includes('c.city')")
+    page.reload()  # from here on only the column of this address is known
+    page.wait_for_selector("body[data-ready]")
+    page.wait_for_function(shows, arg="4 of")
+    hold_response(page, "GET", "column=city")
+    for _ in range(3):  # to both filters, to the city alone, and to none
+        page.go_back()
+    page.wait_for_function("() => !location.hash.includes('c.')")
+    page.wait_for_function(shows, arg="12 ")
+    let_go(page)
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    assert page.inner_text("#status").startswith("12 ")
+    assert "c." not in page.evaluate("location.hash")
