@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from awatt import AspectDetector
+from awatt.cli import app
 from notebooks import run_notebook
 from notebooks import shown as shown_texts
 from pages import Step, run_step, steps
@@ -76,6 +79,17 @@ def test_a_page_prints_what_it_shows(script: list[Step], tmp_path: Path, monkeyp
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     links = [target for target, _ in LINK.findall(page.read_text("utf-8"))]
     assert [target for target in links if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", [README, *PAGES, *ROOT.glob("[A-Z]*.md")], ids=lambda page: page.name)
+def test_commands_that_a_page_only_shows_exist_with_their_options(page: Path) -> None:
+    for line in re.findall(r"^awatt .+", page.read_text("utf-8").replace("\\\n", " "), flags=re.MULTILINE):
+        command: Any = get_command(app)
+        words = shlex.split(line, comments=True)[1:]
+        while hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
 
 
 @pytest.mark.parametrize("printed", ["food  0.82\n", "food 0.81", "food 0.8249"])

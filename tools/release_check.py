@@ -18,6 +18,7 @@ LARGE = 1_000_000  # bytes
 WEIGHTS = tuple(f"awatt/aspect_model/weights/{name}/model.safetensors" for name in ("fast", "accurate"))
 LARGE_FILES = {f"src/{path}" for path in WEIGHTS}
 WHEEL_LIMIT = 16_000_000  # bytes; the weights of both models are 14
+CORE_LIMIT = 190_000_000  # bytes of a new environment with the package, pip included
 IN_WHEEL = ("awatt/py.typed", *WEIGHTS, "awatt/server/static/index.html")
 FOREIGN_PATH = re.compile(rb"(?<![\w.:/-])/(?:home|root|work|Users)/[\w.][\w.-]*/")
 
@@ -91,6 +92,8 @@ def check_install(python: Path) -> str:
     install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*install, wheel)
     size = sum(path.stat().st_size for path in python.parents[1].rglob("*") if path.is_file())
+    if size > CORE_LIMIT:
+        raise CheckError(f"the installed core has {size:,} bytes, more than {CORE_LIMIT:,}")
     run(python.with_name("awatt"), "demo", cwd=python.parent)
     run(*install, "pytest", "hypothesis")
     where = run(python, "-c", "import awatt; print(awatt.__file__)", cwd=python.parent)

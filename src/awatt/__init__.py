@@ -1,7 +1,6 @@
 """Few-shot aspect category detection: name your aspects by example, find them in every sentence."""
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # not from typing: Ctrl-C while that is imported would show a traceback
 if TYPE_CHECKING:
     from awatt.detector import AspectDetector, Detection, Review, Word
     from awatt.detector.new_aspects import suggest_aspects

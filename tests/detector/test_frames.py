@@ -90,6 +90,11 @@ def test_threshold_and_prefix_are_used(detector: AspectDetector) -> None:
         detector.annotate(frame)
 
 
+def test_a_column_without_a_name_is_found_by_its_number(detector: AspectDetector) -> None:
+    frame = pandas.DataFrame([["Great pizza.", 1], [None, 2]])
+    assert len(detector.annotate(frame, text_column=0)) == 2  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
@@ -97,6 +102,7 @@ def test_threshold_and_prefix_are_used(detector: AspectDetector) -> None:
         (polars.LazyFrame({"text": ["a"]}), r"found polars.LazyFrame. .* what collect\(\) gives"),
         (pandas.DataFrame({"body": ["a"]}), "there is no column 'text'; the columns are: 'body'"),
         (pandas.DataFrame({"text": [1, 2]}), "row 0 of column 'text' is 1, but a text is needed"),
+        (pandas.DataFrame([["a", "b"]], columns=["text", "text"]), "occurs more than once .*'text' 2 times"),
     ],
 )
 def test_a_frame_that_cannot_be_read_is_a_one_line_error(detector: AspectDetector, frame: Any, message: str) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-def parquet(table: Any) -> bytes:
+def parquet(table: Any, **options: Any) -> bytes:
     """The bytes of a Parquet file."""
     from pyarrow.parquet import write_table
 
     stream = io.BytesIO()
-    write_table(table, stream, compression="zstd")
+    write_table(table, stream, compression="zstd", **options)
     return stream.getvalue()
 
 
@@ -58,6 +58,32 @@ def _long_value(size: int) -> bytes:
     return parquet(pa.table({"text": ["a" * min(size, 1_000_000_000)]}))
 
 
+def _one_long_list_of_numbers(size: int) -> bytes:
+    import pyarrow as pa
+
+    numbers = pa.repeat(pa.scalar(0.5), min(size // 8, 2**26))
+    return parquet(pa.table({"text": ["a"], "items": pa.ListArray.from_arrays([0, len(numbers)], numbers)}))
+
+
+def _same_bytes_often(size: int) -> bytes:
+    """Values of one length, of which Arrow decodes 1,024 at once."""
+    import pyarrow as pa
+
+    width = min(1_000_000, size // 100)
+    values = pa.array([b"a" * width], pa.binary(width))
+    often = pa.DictionaryArray.from_arrays(pa.array([0] * (size // width), pa.int32()), values)
+    return parquet(pa.table({"text": pa.nulls(len(often), pa.string()), "bytes": often}), store_schema=False)
+
+
+def _growing_texts(size: int) -> bytes:
+    """Each text is the one before and a letter more, and only the letter is stored."""
+    import pyarrow as pa
+
+    width = min(1_000_000, size // 100)
+    texts = ["a" * width + "b" * number for number in range(min(size, 1_000_000_000) // width)]
+    return parquet(pa.table({"text": texts}), use_dictionary=False, column_encoding={"text": "DELTA_BYTE_ARRAY"})
+
+
 def _damaged(size: int) -> bytes:
     content = bytearray(_one_text_often(size))
     content[len(content) // 3] ^= 0xFF
@@ -87,6 +113,9 @@ UPLOADS: dict[str, tuple[str, Callable[[int], bytes]]] = {
     "Parquet, one list of all values": ("parquet", _one_long_list),
     "Parquet, rows of nothing": ("parquet", _many_rows),
     "Parquet, one long text": ("parquet", _long_value),
+    "Parquet, one list of numbers": ("parquet", _one_long_list_of_numbers),
+    "Parquet, the same bytes in every row": ("parquet", _same_bytes_often),
+    "Parquet, texts that grow": ("parquet", _growing_texts),
     "Parquet, damaged": ("parquet", _damaged),
     "Parquet in gzip": ("parquet.gz", lambda size: gzip.compress(_one_text_often(size))),
     "zeros as Parquet in gzip": ("parquet.gz", lambda size: _zip(b"\0", size)),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from awatt.errors import DataError
-from awatt.records.bounds import Bounds, Meter, size_of
-from awatt.records.parquet_cells import MAX_REPEATED
+from awatt.errors import AwattError, DataError
+from awatt.records.bounds import Bounds, Meter
+from awatt.records.conversion import to_readable
+from awatt.records.parquet_cells import MAX_PIECE, MAX_REPEATED
+from awatt.records.parquet_jsonl import parquet_to_jsonl
 from awatt.records.reader import read_records
 
 from .attack_uploads import UPLOADS, _one_list_often, _one_text_often, parquet
@@ -96,4 +100,56 @@ def test_parquet_reads_the_same_values_as_before(tmp_path: Path) -> None:
     assert [dict(each.fields) for each in records] == [
         {name: column[row] for name, column in values.items() if name != "text"} for row in range(4)
     ]
-    assert size_of([1, "abc", {"x": [None, "de"]}]) == 8 * 3 + 8 + 3 + 8 + 8 * 2 + 8 + 2
+
+
+def test_parquet_with_delta_encoded_text_is_read(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "delta.parquet"
+    for encoding in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN"):
+        content = parquet(
+            pyarrow.table({"text": ["Good food.", "Good fish."]}),
+            use_dictionary=False,
+            column_encoding={"text": encoding},
+        )
+        path.write_bytes(content)
+        assert [each.text for each in chain.from_iterable(read_records(path))] == ["Good food.", "Good fish."]
+
+
+def test_a_huge_row_of_parquet_is_left_out(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "huge.parquet"
+    many = pyarrow.ListArray.from_arrays([0, 1, MAX_PIECE // 8, MAX_PIECE // 8], pyarrow.nulls(MAX_PIECE // 8))
+    path.write_bytes(parquet(pyarrow.table({"text": ["a", "b", "c"], "items": many, "map": [{"x": "y"}] * 3})))
+    errors: list[DataError] = []
+    records = list(chain.from_iterable(read_records(path, on_error=errors.append)))
+    assert [(each.text, each.line) for each in records] == [("a", 1), ("c", 3)]
+    assert [(each.line, "larger than" in str(each)) for each in errors] == [(2, True)]
+
+
+def test_uploaded_parquet_that_needs_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    meter = Meter(Bounds(10**6, 10**9, 60), ValueError)
+    numbers = pyarrow.repeat(pyarrow.scalar(0.5), 2**24)
+    many = pyarrow.ListArray.from_arrays([0, 2**24], numbers)
+    content = parquet(pyarrow.table({"text": ["a"], "items": many}))
+    monkeypatch.setattr("awatt.records.parquet_jsonl.MAX_MEMORY", 200 * 2**20)
+    with pytest.raises((AwattError, ValueError), match="memory"):
+        parquet_to_jsonl(content, False, meter)
+
+
+def test_uploaded_parquet_has_the_values_of_the_file() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    values: dict[str, Any] = {
+        "text": ["a\u2028b", None],
+        "bytes": [b"abc", None],
+        "number": [float("nan"), 0.5],
+        "day": [date(2024, 5, 1), None],
+        "list": [["a", None], []],
+    }
+    meter = Meter(Bounds(100, 10**6, 60), ValueError)
+    content, format = to_readable(parquet(pyarrow.table(values)), "parquet", meter)
+    assert format == "jsonl"
+    assert [json.loads(line) for line in content.decode().split("\n") if line] == [
+        {"text": "a\u2028b", "bytes": {"bytes": 3}, "number": None, "day": "2024-05-01", "list": ["a", None]},
+        {"text": None, "bytes": None, "number": 0.5, "day": None, "list": []},
+    ]

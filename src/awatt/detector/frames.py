@@ -10,7 +10,7 @@ from awatt.data.episode import Prediction
 from awatt.detector.thresholds import Threshold
 from awatt.detector.words import split_sentences
 from awatt.errors import AwattError, require
-from awatt.records.formats import short_repr
+from awatt.records.formats import reason, short_repr
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -32,6 +32,8 @@ def annotate(
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
         advice = "Give a pandas or polars DataFrame or a pyarrow Table; of a lazy frame, what collect() gives."
         raise AwattError(f"annotate takes a data frame, found {kind}. {advice}") from None
+    except narwhals.exceptions.DuplicateError as error:
+        raise AwattError(f"a column name of the frame occurs more than once ({reason(error)}). Rename one.") from None
     found = _predict(detector, _texts(table, text_column), threshold, whole_reviews)
     names = np.array(detector.aspects, dtype=object)
     # pandas has no type for lists of its own; everywhere else the column has one, even if nothing is found.
@@ -52,7 +54,7 @@ def _texts(table: Any, text_column: str) -> list[str]:
     if text_column not in table.columns:
         known = ", ".join(map(repr, table.columns)) or "none"
         raise AwattError(f"there is no column '{text_column}'; the columns are: {known}. Name it: text_column=...")
-    column = table[text_column]
+    column = table.get_column(text_column)  # not [...], where a number is a row
     texts = ["" if gone else text for text, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
     for row, text in enumerate(texts):
         if not isinstance(text, str):

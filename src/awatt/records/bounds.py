@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,3 @@ class CountedStream(io.BufferedIOBase):
     def _counted(self, data: bytes) -> bytes:
         self._meter.add(size=len(data))
         return data
-
-
-def size_of(row: Any) -> int:
-    """About as many bytes as the values of a row have, however deeply they are nested."""
-    size, nested = 0, [row]
-    while nested:
-        values = nested.pop()
-        size += 8 * len(values)
-        for value in values.values() if isinstance(values, Mapping) else values:
-            if isinstance(value, str | bytes):
-                size += len(value)
-            elif isinstance(value, dict | list | tuple):
-                nested.append(value)
-            else:
-                size += 8
-    return size

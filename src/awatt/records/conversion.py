@@ -10,6 +10,7 @@ import json
 from awatt.errors import AwattError
 from awatt.records.bounds import Meter
 from awatt.records.formats import DELIMITERS, MAX_LINE, allow_long_cells, to_json
+from awatt.records.parquet_jsonl import parquet_to_jsonl
 from awatt.records.xlsx import xlsx_to_jsonl
 
 CANDIDATES = (",", ";", "\t", "|")  # delimiters; of equally good ones the first
@@ -18,13 +19,16 @@ UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def to_readable(content: bytes, format: str, meter: Meter, most_rows: int | None = None) -> tuple[bytes, str]:
-    """The bytes in UTF-8, a table with the delimiter of its format, JSON arrays and Excel as JSONL; and the format.
+    """The bytes in UTF-8, a table with the delimiter of its format, JSON arrays, Excel and Parquet as JSONL.
 
-    Gzipped and Parquet files are returned as they are. ``most_rows`` of an Excel file are enough.
+    The second value is the format that they have then.
+    Other gzipped files are returned as they are. ``most_rows`` of an Excel or Parquet file are enough.
     """
     if format == "xlsx":
         return xlsx_to_jsonl(content, meter, most_rows), "jsonl"
-    if format.endswith(".gz") or format == "parquet":
+    if format in ("parquet", "parquet.gz"):
+        return parquet_to_jsonl(content, format.endswith(".gz"), meter, most_rows), "jsonl"
+    if format.endswith(".gz"):
         return content, format
     if format == "json":
         return _from_array(to_utf8(content)), "jsonl"

@@ -19,7 +19,7 @@ from typing import IO, NamedTuple, cast
 
 from awatt.errors import DataError, plural
 from awatt.files import parse_json
-from awatt.records.bounds import CountedStream, Meter, size_of
+from awatt.records.bounds import CountedStream, Meter
 from awatt.records.formats import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -31,7 +31,7 @@ from awatt.records.formats import (
     to_json,
 )
 from awatt.records.lines import LineReader, RowSplitter
-from awatt.records.parquet_cells import check_lists, read_cells, text_columns
+from awatt.records.parquet_cells import MAX_PIECE, check_lists, dictionary_columns, pieces, read_cells
 
 
 class Block(NamedTuple):
@@ -43,7 +43,6 @@ class Block(NamedTuple):
 
 
 OnError = Callable[[DataError], None]
-MAX_BLOCK = 2**20  # bytes of a block of Parquet's rows
 
 
 def raise_error(error: DataError) -> None:
@@ -102,11 +101,15 @@ class Source:
             return self.error(f"the gzip data is cut short or broken ({error}). {advice}", line)
         return self.error(f"cannot be read ({reason(error)}). Check its permissions and the disk.", line)
 
-    def check_columns(self, names: Sequence[str], line: int) -> None:
-        """Raise if a name occurs twice or the text column is missing."""
+    def check_names(self, names: Sequence[str], line: int) -> None:
+        """Raise if a name occurs twice."""
         for name, count in Counter(names).items():
             if count > 1:
                 raise self.error("this column name occurs more than once. Rename one of them.", line, name)
+
+    def check_columns(self, names: Sequence[str], line: int) -> None:
+        """Raise if a name occurs twice or the text column is missing."""
+        self.check_names(names, line)
         if self.text_column not in names:
             found = ", ".join(map(repr, names)) or "none"
             advice = "Name the one that holds the text with --text-column."
@@ -253,28 +256,23 @@ def _read_parquet(source: Source) -> Iterator[Block]:
         metadata = pyarrow.parquet.ParquetFile(stream).metadata
         if problem := check_lists(metadata):
             raise source.error(problem)
-        if source.meter is not None:
-            source.meter.add(size=sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
         file = source.opened.enter_context(
-            pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=text_columns(metadata))
+            pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=dictionary_columns(metadata))
         )
         names = file.schema_arrow.names
         source.check_columns(names, 1)
         source.on_columns(names)
-        for batch in file.iter_batches(source.batch_size, row_groups=source.part and source.part.row_groups):
-            lines, rows, size = list[int](), list[dict[str, object]](), 0
-            for row in zip(*map(read_cells, batch.columns), strict=True):
-                line += 1
-                row_size = size_of(row)
-                if source.meter is not None:
-                    source.meter.add(size=row_size)
-                lines.append(line)
-                rows.append(dict(zip(names, row, strict=True)))
-                size += row_size
-                if size > MAX_BLOCK:  # nested values are made row by row
-                    yield Block(lines, rows, size)
-                    lines, rows, size = [], [], 0
-            yield Block(lines, rows, size)
+        batches = file.iter_batches(source.batch_size, row_groups=source.part and source.part.row_groups)
+        for piece, size in chain.from_iterable(map(pieces, batches)):
+            first, line = line + 1, line + piece.num_rows
+            if size > MAX_PIECE:
+                source.on_error(source.error(f"the row is larger than {MAX_PIECE:,} bytes. Shorten or split it.", line))
+                continue
+            cells = zip(*map(read_cells, piece.columns), strict=True)
+            yield Block(range(first, line + 1), [dict(zip(names, row, strict=True)) for row in cells], size)
+    except MemoryError as error:
+        advice = "Write shorter rows and smaller row groups."
+        raise source.error(f"there is not enough memory to read it ({reason(error)}). {advice}", line + 1) from error
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         advice = "Write the file again, or give it the suffix of its format."
         raise source.error(f"broken or not Parquet ({reason(error)}). {advice}", line + 1) from error

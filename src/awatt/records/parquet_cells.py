@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-MAX_REPEATED = 2**26  # values of a list column in one row group: they are decoded together
+MAX_REPEATED = 2**26  # values of a list column in one row group: those of a row are decoded together
+MAX_PIECE = 2**24  # bytes of Arrow's values that become Python's at a time; a row that has more is left out
 
 
 def check_lists(metadata: Any) -> str | None:
@@ -20,21 +21,56 @@ def check_lists(metadata: Any) -> str | None:
     return None
 
 
-def text_columns(metadata: Any) -> list[str]:
-    """The columns to read as a dictionary, which Arrow would otherwise expand."""
-    columns = map(metadata.schema.column, range(metadata.num_columns))
-    return [each.path for each in columns if each.physical_type == "BYTE_ARRAY" and each.logical_type.type == "STRING"]
+def dictionary_columns(metadata: Any) -> list[str]:
+    """The columns to read as a dictionary, which Arrow would otherwise expand. It cannot do so with delta encodings."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    columns = [(i, metadata.schema.column(i)) for i in range(metadata.num_columns)]
+    encodings = {i: {each for group in groups for each in group.column(i).encodings} for i, _ in columns}
+    return [
+        column.path
+        for i, column in columns
+        if column.physical_type == "BYTE_ARRAY" and not any(each.startswith("DELTA_") for each in encodings[i])
+    ]
+
+
+def pieces(batch: Any) -> Iterator[tuple[Any, int]]:
+    """The batch, or its rows one by one if it is large; each with the size that `read_cells` makes of it."""
+    size = sum(map(_size, batch.columns))
+    if size <= MAX_PIECE:
+        yield batch, size
+        return
+    for row in range(batch.num_rows):
+        piece = batch.slice(row, 1)
+        yield piece, sum(map(_size, piece.columns))
+
+
+def _size(column: Any, nested: bool = False) -> int:
+    """About as many bytes as its values have in Python. Equal texts are one object, but not if they are nested."""
+    from pyarrow import compute, types
+
+    size = 8 * len(column)
+    if types.is_dictionary(column.type):
+        used = column.indices.value_counts()
+        lengths = compute.binary_length(column.dictionary.take(used.field("values")))
+        times = used.field("counts") if nested else 1
+        return size + (compute.sum(compute.multiply(lengths, times)).as_py() or 0)
+    if types.is_struct(column.type):
+        return size + sum(_size(each, nested=True) for each in column.flatten())
+    if types.is_map(column.type):
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        return size + sum(_size(each.slice(first, last - first), nested=True) for each in (column.keys, column.items))
+    if types.is_nested(column.type):
+        return size + _size(column.flatten(), nested=True)
+    return size + int(column.nbytes)
 
 
 def read_cells(column: Any) -> Iterable[object]:
-    """The values of a column of a batch. Equal ones of a dictionary are one object; lists are made one at a time."""
+    """The values of a column of a batch. Equal ones of a dictionary are one object."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):
         used = column.indices.unique().drop_null()
         values = dict(zip(used.to_pylist(), column.dictionary.take(used).to_pylist(), strict=True))
         return [values.get(index) for index in column.indices.to_pylist()]
-    if types.is_nested(column.type):
-        return (each.as_py() for each in column)
     found: list[object] = column.to_pylist()
     return found

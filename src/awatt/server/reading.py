@@ -21,7 +21,7 @@ from awatt.detector.words import split_sentences
 from awatt.errors import AwattError, DataError
 from awatt.records.bounds import CountedStream, Meter
 from awatt.records.conversion import to_readable
-from awatt.records.formats import DELIMITERS, FORMATS, allow_long_cells, import_pyarrow
+from awatt.records.formats import DELIMITERS, FORMATS, MAX_LINE, allow_long_cells
 from awatt.records.reader import Record, read_records
 from awatt.server.errors import ServiceError, TooLargeError
 from awatt.server.limits import Limits, check_count, check_length
@@ -103,17 +103,15 @@ def read_columns(path: Path, format: str, limits: Limits) -> list[str]:
     try:
         with gzip.open(path, "rb") if format.endswith(".gz") else path.open("rb") as stream:
             counted = CountedStream(cast("IO[bytes]", stream), Meter(limits.file, too_large))
-            content = counted.read() if kind == "parquet" else counted.read(2**20)
+            content = counted.read(MAX_LINE if kind == "jsonl" else 2**20)
     except (OSError, EOFError, zlib.error):
         raise ServiceError("the gzip data is truncated or corrupt. Choose another file.") from None
-    if kind == "parquet":
-        return _parquet_columns(content)
     head = content.decode("utf-8-sig", errors="replace")
     if kind == "jsonl":
         try:
-            first = json.loads(head.strip().splitlines()[0])
+            first = json.loads(head.strip().partition("\n")[0])
             "".join(first).encode()  # raises for an unpaired surrogate
-        except (ValueError, IndexError, TypeError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             first = None
         if not isinstance(first, dict):
             raise ServiceError('the first line of the file is not a JSON object such as {"text": "Good food."}.')
@@ -123,14 +121,6 @@ def read_columns(path: Path, format: str, limits: Limits) -> list[str]:
             return next(csv.reader(io.StringIO(head, newline=""), delimiter=DELIMITERS[kind]), [])
     except csv.Error as error:
         raise ServiceError(f"the first line of the file does not name its columns ({error}).") from None
-
-
-def _parquet_columns(content: bytes) -> list[str]:
-    pyarrow = import_pyarrow()
-    try:
-        return list(pyarrow.parquet.ParquetFile(io.BytesIO(content)).schema_arrow.names)
-    except (OSError, pyarrow.ArrowException):
-        raise ServiceError("the file is corrupt or not Parquet. Choose another file, or correct its suffix.") from None
 
 
 def read_reviews(
