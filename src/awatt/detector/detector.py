@@ -19,21 +19,20 @@ from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_targets
+from awatt.detector.finding import Finder, split_long
 from awatt.detector.html import detector_html
-from awatt.detector.marks import Found, Marks, marker
+from awatt.detector.marks import Found
 from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review, Word
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.thresholds import AUTO, BALANCED, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
-from awatt.detector.words import find_sentences, split_windows
+from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, plural
 from awatt.records.formats import short_repr
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
-CHUNK = 1024  # sentences per batch: few calls, and memory stays small
-PAIRS = 25_600  # of a sentence and an aspect per batch: what is computed for them fits into the CPU's cache
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ class AspectDetector:
             if not count and not model.knows_name(aspect):
                 needed = f"aspect '{aspect}' has no example, and {self.model} does not read names"
                 raise AwattError(f"{needed}. Give it at least one sentence, or leave it out.")
-        if n_long := sum(len(parts) > 1 for parts in self._windows(examples.texts)):
+        if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
             found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
             _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
 
@@ -165,9 +164,12 @@ class AspectDetector:
     @property
     def aspects(self) -> tuple[str, ...]:
         """The names of the aspects."""
+        self._check_fitted()
+        return self.aspects_
+
+    def _check_fitted(self) -> None:
         if not hasattr(self, "fitted_"):
             raise AwattError("this detector has no examples yet. Use AspectDetector.from_examples, or fit(X, y).")
-        return self.aspects_
 
     @property
     def examples(self) -> Examples:
@@ -270,74 +272,12 @@ class AspectDetector:
         ]
 
     def find(self, texts: list[str], threshold: Threshold | None = None, words: bool = True) -> Found:
-        """Scores, decisions and deciding words of checked texts, as arrays: for files, where time counts.
+        """Scores, decisions and deciding words of checked texts, as arrays: for files, where time counts."""
+        return self._finder().find(texts, self.thresholds(threshold), words)
 
-        A text that is too long for the model is read in parts, and has the aspects of all of them.
-        """
-        cut, model, windows = self.thresholds(threshold), self.loaded_model, self._windows(texts)
-        parts = [part for each in windows for _, part in each] if windows else texts
-        found, marks = [], list[Marks]()
-        size = max(1, min(CHUNK, PAIRS // len(self.aspects)))
-        for first in range(0, max(len(parts), 1), size):
-            part = parts[first : first + size]
-            sentences = model.tokenize(part)
-            found.append(self._decide(self._predict(part, sentences), cut))
-            if words:
-                marks += self._mark(part, sentences, found[-1].accepted, first)
-        scores, accepted = (np.concatenate(column) for column in zip(*found, strict=True))
-        marked = Marks.join(marks) if words and marks else None
-        if windows:
-            counts = np.array(list(map(len, windows)))
-            scores = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
-            accepted = np.logical_or.reduceat(accepted, np.cumsum(counts) - counts)
-            shifts = np.array([shift for each in windows for shift, _ in each])
-            marked = None if marked is None else marked.merge(np.repeat(np.arange(len(texts)), counts), shifts)
-        return Found(scores, accepted, marked)
-
-    def _mark(self, texts: Sequence[str], sentences: Sentences, accepted: Bools, first: int) -> list[Marks]:
-        """The deciding words of texts, the first of which has the number ``first``; empty if the model has none."""
-        wanted, model = np.flatnonzero(accepted.any(1)), self.loaded_model
-        if not len(wanted) or self.fitted_ is None:
-            return []
-        taken = sentences.take(wanted)
-        weights = model.word_weights(self.fitted_, taken)
-        if weights is None:
-            return []
-        known = np.zeros((len(weights), len(self.aspects_)), dtype=weights.dtype)  # the model may not know every aspect
-        known[:, self._known] = weights
-        chosen = [texts[number] for number in wanted.tolist()]
-        marks = marker(model.tokenizer).mark(chosen, taken, known, accepted[wanted])
-        return [marks._replace(texts=wanted[marks.texts] + first)]
-
-    def _windows(self, texts: Sequence[str]) -> list[list[tuple[int, str]]]:
-        """The parts of each text that the model can read, with their start offsets; empty if it can read all texts."""
-        model = self.loaded_model
-        most = model.max_length
-        long = [number for number, text in enumerate(texts) if len(text) > most]  # a token has a character at least
-        split = {number: split_windows(texts[number], model.tokenizer, most) for number in long}
-        if all(len(parts) == 1 for parts in split.values()):
-            return []
-        return [split.get(number, [(0, text)]) for number, text in enumerate(texts)]
-
-    def _predict(self, texts: Sequence[str], sentences: Sentences) -> Prediction:
-        """Predict all aspects. Blank texts and aspects unknown to the model have score 0 and are never accepted."""
-        scores = np.zeros((len(texts), len(self.aspects)))
-        accepted = np.zeros(scores.shape, dtype=bool)
-        if self.fitted_ is not None and len(texts):
-            scores[:, self._known], accepted[:, self._known] = self.loaded_model.predict(
-                self.fitted_, sentences, self._mode()
-            )
-            blank = [not text or text.isspace() for text in texts]
-            scores[blank], accepted[blank] = 0, False
-            if not np.isfinite(scores).all():
-                advice = "Copy or train it again, or leave out the model."
-                raise AwattError(f"{self.model or 'the model'} gives scores that are not numbers. {advice}")
-        return Prediction(scores, accepted)
-
-    def _decide(self, predicted: Prediction, cut: Floats) -> Prediction:
-        """Apply the threshold of each aspect; where it is NaN, keep the model's own decision."""
-        accepted = np.where(np.isnan(cut), predicted.accepted, predicted.scores >= cut)
-        return Prediction(predicted.scores, accepted)
+    def _finder(self) -> Finder:
+        self._check_fitted()
+        return Finder(self.loaded_model, self.fitted_, self._known, self._mode(), self.model)
 
     def _mode(self) -> str:
         choose(dict.fromkeys(MODES), self.mode, "mode")
@@ -387,7 +327,7 @@ class AspectDetector:
 
     def score_tokenized(self, texts: Sequence[str], sentences: Sentences) -> Floats:
         """``predict_proba`` for texts already tokenised by ``loaded_model``, in one batch, none of them too long."""
-        return self._predict(texts, sentences).scores
+        return self._finder().predict(texts, sentences).scores
 
     def predictions(self, texts: Iterable[str], threshold: Threshold | None = None) -> Prediction:
         """Scores and decisions, (n_texts, n_aspects) each."""

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from awatt.detector.detector import CHUNK
+from awatt.detector.finding import CHUNK
 from awatt.detector.results import Detection
 from awatt.server.errors import BusyError
 from awatt.server.limits import Limits

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.arrays import Sentences
-from awatt.detector.detector import CHUNK, AspectDetector
+from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
+from awatt.detector.finding import CHUNK
 from awatt.detector.groups import Column, group_columns
 from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.new_aspects import Topics
