@@ -131,6 +131,9 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:  # it would leave an empty line
+        yield lambda done, total: None
+        return
+    with Progress(console=console, transient=True) as bar:
         task = bar.add_task("leaving examples out", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
