@@ -12,15 +12,16 @@ import typer
 
 from awatt.cli.drawing import count_chart, plural
 from awatt.cli.options import (
-    FORMATS,
     OUT_FORMATS,
     Address,
     AspectNames,
     AspectsColumn,
     Engine,
     ExamplesFile,
+    InputFormat,
     Mode,
     ModelName,
+    ReviewsFile,
     SplitReviews,
     TextColumn,
     Thresholds,
@@ -34,12 +35,7 @@ if TYPE_CHECKING:
 
 
 def detect(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or plain text, optionally .gz; - is stdin."
-        ),
-    ],
+    source: ReviewsFile,
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
     model: ModelName = None,
@@ -63,12 +59,7 @@ def detect(
     prefix: Annotated[
         str, typer.Option(metavar="TEXT", help="Prefix for the names of the new columns. [default: no prefix]")
     ] = "",
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
-        ),
-    ] = None,
+    input_format: InputFormat = None,
     out_format: Annotated[
         str | None,
         typer.Option(

@@ -85,6 +85,16 @@ Address = Annotated[
 SplitReviews = Annotated[
     bool, typer.Option("--reviews", help="The text, or each row, is a whole review: split it into sentences.")
 ]
+ReviewsFile = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or plain text, optionally .gz; - is stdin."),
+]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="Dataset folder, with train, val and test files.")]
 Device = Annotated[

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from awatt.cli.options import (
-    FORMATS,
     AsJson,
     AspectNames,
     AspectsColumn,
     ExamplesFile,
+    InputFormat,
     Mode,
     ModelName,
     TextColumn,
@@ -33,12 +33,7 @@ def score(
     mode: Mode = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
-        ),
-    ] = None,
+    input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure precision, recall and F1 per aspect on a labelled file, with 95 % intervals.

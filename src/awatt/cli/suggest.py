@@ -9,25 +9,22 @@ from typing import Annotated
 import typer
 
 from awatt.cli.options import (
-    FORMATS,
     AsJson,
     AspectNames,
     AspectsColumn,
     ExamplesFile,
+    InputFormat,
     Mode,
     ModelName,
+    ReviewsFile,
+    SplitReviews,
     TextColumn,
     Thresholds,
 )
 
 
 def suggest(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or plain text, optionally .gz; - is stdin."
-        ),
-    ],
+    source: ReviewsFile,
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
     model: ModelName = None,
@@ -39,15 +36,8 @@ def suggest(
     examples_text_column: Annotated[
         str, typer.Option(metavar="NAME", help="Column with the text in the file of --examples.")
     ] = "text",
-    reviews: Annotated[
-        bool, typer.Option("--reviews", help="Each row is a whole review: split it into sentences.")
-    ] = False,
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
-        ),
-    ] = None,
+    reviews: SplitReviews = False,
+    input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the sentences that are most useful to label next: those that the detector is least sure of, no two alike.

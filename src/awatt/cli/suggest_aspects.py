@@ -8,30 +8,18 @@ from typing import Annotated
 
 import typer
 
-from awatt.cli.options import FORMATS, AsJson, ModelToFit, TextColumn
+from awatt.cli.options import AsJson, InputFormat, ModelToFit, ReviewsFile, SplitReviews, TextColumn
 
 SHOWN_WORDS = 6
 
 
 def suggest_aspects(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="Reviews: JSONL, CSV, TSV, Parquet or plain text, optionally .gz; - is stdin."
-        ),
-    ],
+    source: ReviewsFile,
     count: Annotated[int, typer.Option("--count", min=1, help="Number of aspects to suggest.")] = 12,
     model: ModelToFit = "fast",
     text_column: TextColumn = "text",
-    reviews: Annotated[
-        bool, typer.Option("--reviews", help="Each row is a whole review: split it into sentences.")
-    ] = False,
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT", help=f"Format of FILE: {FORMATS}. [default: from its suffix; jsonl for stdin]"
-        ),
-    ] = None,
+    reviews: SplitReviews = False,
+    input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what the sentences talk about: groups of nouns that may be aspects, the most frequent first.
