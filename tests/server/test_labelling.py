@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .browsing import SAVED, Server, make_xlsx, needs_chromium, settle, until
+from .browsing import PATIENCE, SAVED, Server, make_xlsx, needs_chromium, settle, until
 
 pytestmark = needs_chromium
 #: The ids of the aspects that the project's label of a text has, once it is saved; None without a label.
@@ -78,7 +78,9 @@ def test_a_load_that_is_cancelled_changes_nothing(page: Any) -> None:
     held: list[Any] = []
     page.route("**/v1/project/reviews?*", lambda route: held.append(route))
     load(page, "big.csv", b"text\nThe soup was cold.\n")
-    while not held:
+    for _ in range(PATIENCE // 20):
+        if held:
+            break
         page.wait_for_timeout(20)
     page.click("#cancel")
     wait_for_text(page, "#progress-text", "Cancelling")
