@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from awatt.errors import AwattError, DataError
 from awatt.records import format_readers as readers
-from awatt.records import formats, lines
+from awatt.records import formats, lines, parquet_cells
 from awatt.records.reader import Record, read_records, read_rows
 from awatt.records.writer import RecordWriter
 
@@ -625,6 +625,47 @@ def test_parquet_is_read_a_row_group_at_a_time(tmp_path: Path) -> None:
     assert len(next(batches)) == 100
     with pytest.raises(DataError, match="line 101: broken or not Parquet"):
         next(batches)
+
+
+READ_WITH_LITTLE_MEMORY = """
+import sys
+from awatt.records import format_readers
+from awatt.records.bounds import limited_memory
+from awatt.records.reader import read_rows
+
+format_readers.MAX_DECODING = 2**24
+try:
+    list(read_rows(sys.argv[1]))
+except Exception as error:
+    print(error)
+bytearray(2**25)  # the limit ended with the reading
+with limited_memory(2**24):
+    try:
+        bytearray(2**25)
+    except MemoryError:
+        print("limited")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit the memory of a process")
+def test_a_few_bytes_of_parquet_that_decode_to_gigabytes(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["x" * 2**27]}), path, use_dictionary=False, compression="zstd")
+    assert path.stat().st_size < 20_000
+    done = subprocess.run([sys.executable, "-c", READ_WITH_LITTLE_MEMORY, str(path)], capture_output=True, text=True)
+    refused, limited = done.stdout.splitlines()
+    assert "line 1: reading it needs more than 16 MB of memory" in refused
+    assert limited == "limited"
+
+
+def test_long_rows_of_parquet_are_decoded_a_few_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = pyarrow.table({"text": ["a" * 3_000_000] * 12})
+    pyarrow.parquet.write_table(table, path, use_dictionary=False)
+    assert [len(rows) for rows in read_records(path, batch_size=12)] == [12]
+    metadata = pyarrow.parquet.ParquetFile(path).metadata
+    assert parquet_cells.rows_at_once(metadata, most=12) == 5
+    assert parquet_cells.rows_at_once(metadata, most=3) == 3
 
 
 # ---- stdin and stdout ----

@@ -567,8 +567,11 @@ def test_another_users_label_is_not_removed(sample: Any) -> None:
 
 
 @pytest.mark.parametrize("body", [b"\xff", b"[" * 9000, b'{"texts": ["a"], "k": ' + b"9" * 5000 + b"}"])
-def test_a_malformed_body_gives_a_json_error(client: Any, body: bytes) -> None:
-    response = client.post("/v1/suggest", content=body, headers={"content-type": "application/json"})
+@pytest.mark.parametrize(("method", "path"), [("post", "suggest"), ("post", "project/undo"), ("get", "project")])
+def test_a_malformed_body_gives_a_json_error_even_if_none_is_read(
+    client: Any, body: bytes, method: str, path: str
+) -> None:
+    response = client.request(method, f"/v1/{path}", content=body, headers={"content-type": "application/json"})
     assert (response.status_code, response.json()["code"]) == (400, "malformed")
 
 

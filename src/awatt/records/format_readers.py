@@ -15,11 +15,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from awatt.errors import DataError, plural
 from awatt.files import parse_json
-from awatt.records.bounds import CountedStream, Meter
+from awatt.records.bounds import CountedStream, Meter, limited_memory
 from awatt.records.formats import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -31,7 +31,15 @@ from awatt.records.formats import (
     to_json,
 )
 from awatt.records.lines import LineReader, RowSplitter
-from awatt.records.parquet_cells import MAX_PIECE, check_lists, dictionary_columns, pieces, read_cells
+from awatt.records.parquet_cells import (
+    MAX_DECODING,
+    MAX_PIECE,
+    check_lists,
+    dictionary_columns,
+    pieces,
+    read_cells,
+    rows_at_once,
+)
 
 
 class Block(NamedTuple):
@@ -253,17 +261,18 @@ def _read_parquet(source: Source) -> Iterator[Block]:
         stream = spool
     line = 0
     try:
-        metadata = pyarrow.parquet.ParquetFile(stream).metadata
+        with limited_memory(MAX_DECODING):
+            metadata = pyarrow.parquet.ParquetFile(stream).metadata
         if problem := check_lists(metadata):
             raise source.error(problem)
-        file = source.opened.enter_context(
-            pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=dictionary_columns(metadata))
-        )
+        options = {"metadata": metadata, "read_dictionary": dictionary_columns(metadata), "buffer_size": 2**20}
+        file = source.opened.enter_context(pyarrow.parquet.ParquetFile(stream, **options))
         names = file.schema_arrow.names
         source.check_columns(names, 1)
         source.on_columns(names)
-        batches = file.iter_batches(source.batch_size, row_groups=source.part and source.part.row_groups)
-        for piece, size in chain.from_iterable(map(pieces, batches)):
+        groups, rows = source.part and source.part.row_groups, rows_at_once(metadata, source.batch_size)
+        batches = file.iter_batches(rows, row_groups=groups, use_threads=False)
+        for piece, size in _pieces_within_memory(batches):
             first, line = line + 1, line + piece.num_rows
             if size > MAX_PIECE:
                 source.on_error(source.error(f"the row is larger than {MAX_PIECE:,} bytes. Shorten or split it.", line))
@@ -272,10 +281,21 @@ def _read_parquet(source: Source) -> Iterator[Block]:
             yield Block(range(first, line + 1), [dict(zip(names, row, strict=True)) for row in cells], size)
     except MemoryError as error:
         advice = "Write shorter rows and smaller row groups."
-        raise source.error(f"there is not enough memory to read it ({reason(error)}). {advice}", line + 1) from error
+        found = f"reading it needs more than {MAX_DECODING // 2**20} MB of memory ({reason(error)})"
+        raise source.error(f"{found}. {advice}", line + 1) from error
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         advice = "Write the file again, or give it the suffix of its format."
         raise source.error(f"broken or not Parquet ({reason(error)}). {advice}", line + 1) from error
+
+
+def _pieces_within_memory(batches: Iterator[Any]) -> Iterator[tuple[Any, int]]:
+    """The pieces of all batches. Arrow decodes a page as a whole, and a few bytes can be a page of gigabytes."""
+    while True:
+        with limited_memory(MAX_DECODING):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield from pieces(batch)
 
 
 READERS: dict[str, Callable[[Source], Iterator[Block]]] = {

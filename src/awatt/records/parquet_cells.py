@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 MAX_REPEATED = 2**26  # values of a list column in one row group: those of a row are decoded together
+MAX_DECODING = 2**29  # bytes that Arrow may take to decode a batch, beside 1 GB that it reserves at times
 MAX_PIECE = 2**24  # bytes of Arrow's values that become Python's at a time; a row that has more is left out
 
 
@@ -19,6 +20,13 @@ def check_lists(metadata: Any) -> str | None:
                 found = f"the list column '{column.path_in_schema}' has {column.num_values:,} values in one row group"
                 return f"{found}, but at most {MAX_REPEATED:,} can be read. Write smaller row groups."
     return None
+
+
+def rows_at_once(metadata: Any, most: int) -> int:
+    """How many rows to decode at once: fewer if they are long."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    longest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
+    return max(1, min(most, MAX_PIECE // max(longest, 1)))
 
 
 def dictionary_columns(metadata: Any) -> list[str]:
@@ -51,7 +59,7 @@ def _size(column: Any, nested: bool = False) -> int:
     size = 8 * len(column)
     if types.is_dictionary(column.type):
         used = column.indices.value_counts()
-        lengths = compute.binary_length(column.dictionary.take(used.field("values")))
+        lengths = compute.binary_length(column.dictionary).take(used.field("values"))
         times = used.field("counts") if nested else 1
         return size + (compute.sum(compute.multiply(lengths, times)).as_py() or 0)
     if types.is_struct(column.type):

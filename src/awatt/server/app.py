@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
@@ -18,6 +19,7 @@ from awatt.errors import AwattError, DataError
 from awatt.records.formats import short_repr
 from awatt.server import api, label_api, project_api, projects_api
 from awatt.server.access import Access
+from awatt.server.body import UPLOADS
 from awatt.server.direct import DirectDetection
 from awatt.server.errors import ServiceError
 from awatt.server.limits import Limits
@@ -55,7 +57,8 @@ def create_app(
 def _make_app(service: Service, projects: Projects) -> FastAPI:
     """The application of one project."""
     # /docs would load scripts from a CDN, which the page's security policy forbids; /openapi.json remains.
-    app = FastAPI(title="awatt", version=__version__, docs_url=None, redoc_url=None)
+    unread = [Depends(_check_unread_body)]
+    app = FastAPI(title="awatt", version=__version__, docs_url=None, redoc_url=None, dependencies=unread)
     app.add_middleware(DirectDetection, service=service)
     app.include_router(api.make_routes(service))
     app.include_router(project_api.make_routes(service))
@@ -67,6 +70,16 @@ def _make_app(service: Service, projects: Projects) -> FastAPI:
     app.state.service = service
     _complete_document(app, service.access)
     return app
+
+
+async def _check_unread_body(request: Request) -> None:
+    """Broken JSON is an error where no body is read, too."""
+    if request.scope["route"].body_field is None and request.url.path not in UPLOADS:
+        body = await request.body()
+        try:
+            json.loads(body or b"null")
+        except (ValueError, RecursionError):
+            raise HTTPException(400) from None
 
 
 def _complete_document(app: FastAPI, access: Access) -> None:
