@@ -313,6 +313,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "newer.sqlite").execute("PRAGMA user_version = 99")
     with pytest.raises(AwattError, match="newer awatt"):
         ProjectStore(tmp_path / "newer.sqlite")
+    with pytest.raises(AwattError, match=r"cannot be opened as a project \(Not a directory\)"):
+        ProjectStore(tmp_path / "text.sqlite" / "p.sqlite")
     if os.geteuid():
         (tmp_path / "locked").mkdir(mode=0o500)
         with pytest.raises(AwattError, match="cannot be opened"):

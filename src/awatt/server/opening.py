@@ -18,6 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from awatt.errors import AwattError
+from awatt.records.formats import reason
 from awatt.server.journal import create_triggers
 
 FORMAT = 4
@@ -66,7 +67,7 @@ def open_project(path: Path) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         if "malformed" in str(error):
             raise DamagedError(str(error)) from None
-        raise AwattError(f"{path}: cannot be opened as a project ({error}). Name another file.") from None
+        raise AwattError(f"{path}: cannot be opened as a project ({reason(error)}). Name another file.") from None
     connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY)
     return connection
 
