@@ -18,12 +18,15 @@ Floats = npt.NDArray[np.float32]
 
 _LANES = 8
 _LONGEST = 128 + 1  # rows; numpy halves longer sums first
+_SMALL = 2**16  # numbers to add: they fit into the cache, so that `reduceat` is fast, and few calls count
 _TOGETHER = 256  # sentences: their sums fit into the cache
 _STEPS = np.arange(_LANES)[:, None]
 
 
 def row_sums(table: Floats, ids: Integers, lengths: Integers) -> Floats:
     """The sum of each sentence's rows, of which there is at least one. (n_sentences, width)"""
+    if len(lengths) and len(ids) * table.shape[1] <= _SMALL:
+        return segment_sums(table[ids], lengths)
     found = np.empty((len(lengths), table.shape[1]), dtype=np.float32)
     first, order = starts(lengths), np.argsort(-lengths, kind="stable")
     n_long = int((lengths > _LONGEST).sum())

@@ -18,7 +18,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import ByteLevel
 
-from awatt.arrays import Sentences
+from awatt.arrays import Sentences, ranges, starts
 
 END = "\0"  # after each text; not printable, so that it is no word
 MOST_CHARACTERS = 400_000  # of the words that are kept: some 50,000 words, 10 MB
@@ -44,6 +44,7 @@ class WordCache:
         self._numbers = Numbers({END: 0})
         self._ids = np.zeros(0, dtype=np.int64)  # of all known words, one after the other
         self._lengths = np.zeros(1, dtype=np.int64)  # of each word, in ids
+        self._first = np.zeros(1, dtype=np.int64)  # where the ids of each word begin
         self._size = 0  # in characters
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
@@ -67,18 +68,19 @@ class WordCache:
         with self._lock:
             numbers = np.fromiter(map(self._numbers.__getitem__, words), dtype=np.int64, count=len(words))
             self._learn_new_words()
-            known = Sentences(self._ids, self._lengths)
+            ids, lengths = self._ids, self._lengths[numbers]
+            places = ranges(self._first[numbers], lengths)
             if self._size > MOST_CHARACTERS:
                 self._forget()  # frequent words are soon back
-        found = known.take(numbers)
-        ends = np.cumsum(found.lengths)[numbers == 0]
-        return Sentences(found.ids, np.diff(ends, prepend=0))
+        ends = np.cumsum(lengths)[numbers == 0]
+        return Sentences(ids[places], np.diff(ends, prepend=0))
 
     def _learn_new_words(self) -> None:
         count = len(self._numbers) - len(self._lengths)
         if count:
             new = list(islice(reversed(self._numbers), count))[::-1]
             found = self._encode(new)
+            self._first = np.concatenate([self._first, len(self._ids) + starts(found.lengths)])
             self._ids = np.concatenate([self._ids, found.ids])
             self._lengths = np.concatenate([self._lengths, found.lengths])
             self._size += sum(map(len, new))

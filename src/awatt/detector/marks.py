@@ -76,6 +76,8 @@ class _Stretches(NamedTuple):
     n_characters: Integers
     n_tokens: Integers
     n_words: Integers
+    first_token: Integers  # of each stretch
+    first_word: Integers
     word_of_token: Integers  # (n_all_tokens,) the number of the word in its stretch
     begin: Integers  # (n_all_words,) offsets of words in their stretch
     end: Integers
@@ -94,7 +96,8 @@ class Marker:
         none = np.zeros(0, dtype=np.int64)
         nothing = np.zeros(1, dtype=np.int64)
         self._numbers = Numbers({END: 0})
-        self._known = _Stretches(nothing, nothing, nothing, none, none, none, none.astype(bool))
+        self._known = _Stretches(*[nothing] * 5, none, none, none, none.astype(bool))
+        self._size = 0  # in characters
 
     def mark(self, texts: Sequence[str], sentences: Sentences, weights: Floats, accepted: Bools) -> Marks:
         """Weights are (n_tokens, n_aspects), accepted (n_texts, n_aspects); ``sentences`` are the texts' tokens."""
@@ -142,8 +145,9 @@ class Marker:
                 new = self._read(list(islice(reversed(self._numbers), count))[::-1])
                 both: list[Any] = [np.concatenate(pair) for pair in zip(self._known, new, strict=True)]
                 self._known = _Stretches(*both)
+                self._size += int(new.n_characters.sum())
             known = self._known
-            if int(known.n_characters.sum()) > MOST_CHARACTERS:
+            if self._size > MOST_CHARACTERS:
                 self._forget()  # frequent ones are soon back
         return numbers, known
 
@@ -166,7 +170,8 @@ class Marker:
         )
         flags = np.array(punctuation, dtype=bool)
         numbers = np.array(word_of_token, dtype=np.int64)
-        return _Stretches(characters, tokens, words, numbers, flat[:, 0], flat[:, 1], flags)
+        first_token, first_word = len(self._known.word_of_token) + starts(tokens), len(self._known.begin) + starts(words)
+        return _Stretches(characters, tokens, words, first_token, first_word, numbers, flat[:, 0], flat[:, 1], flags)
 
 
 @lru_cache(maxsize=4)
@@ -186,11 +191,11 @@ def _mark_known(known: _Stretches, numbers: Integers, weights: Floats, accepted:
     characters, n_tokens, n_words = (column[numbers] for column in known[:3])
     n_tokens_of, n_words_of = _per_text(n_tokens, ends), _per_text(n_words, ends)
     # every word of the texts: its offsets, and the word of every token
-    words = ranges(starts(known.n_words)[numbers], n_words)
+    words = ranges(known.first_word[numbers], n_words)
     first_character = starts(characters + 1)
     at = first_character - np.repeat(first_character[np.append(0, ends[:-1] + 1)], np.diff(ends, prepend=-1))
     begin, end = known.begin[words] + np.repeat(at, n_words), known.end[words] + np.repeat(at, n_words)
-    tokens = ranges(starts(known.n_tokens)[numbers], n_tokens)
+    tokens = ranges(known.first_token[numbers], n_tokens)
     word_of_token = known.word_of_token[tokens] + np.repeat(starts(n_words), n_tokens)
     # every pair of a text and one of its aspects: the totals of all words
     texts, aspects = np.nonzero(accepted)

@@ -102,9 +102,10 @@ def model_folder(model: str | Path | None) -> Path:
 
 
 def load_model(model: str | Path | None = FAST) -> Model:
-    """Load a model of the package by its name, or the one in a folder. Cached until its files change."""
+    """Load a model of the package by its name, or the one in a folder. Cached; a folder's until its files change."""
     folder = model_folder(model)
-    return _load(folder, *(_modified_at(folder / name) for name in (CONFIG, WEIGHTS)))
+    files = () if folder in NAMES.values() else (CONFIG, WEIGHTS)
+    return _load(folder, *(_modified_at(folder / name) for name in files))
 
 
 def _modified_at(path: Path) -> int:
