@@ -446,6 +446,22 @@ def test_a_line_that_is_too_long_is_left_out_and_the_rest_read(
     assert all("longer than 100 characters" in str(error) for error in errors)
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ['{"text": "a", "x": [{"b": 1}', '{"c": 1}]}', '{"text": "b"},{"text": "c"}'],
+        ['{"text": "a"', '"b": 1}', '{"text": "c"}, {"text": "d"}'],
+        ['{"text": "a"},', '{"text": "b"}]', '[{"text": "c"}'],
+    ],
+)
+def test_broken_json_lines_that_complete_each_other(tmp_path: Path, bad: list[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(['{"text": "first"}', *bad, '{"text": "last"}']))
+    records, errors = read_leniently(path)
+    assert [record.text for record in records] == ["first", "last"]
+    assert [error.line for error in errors] == [2, 3, 4]
+
+
 @pytest.mark.parametrize("name", ["no text column", "same names", "empty table", "UTF-16", "not Parquet"])
 def test_errors_of_the_whole_file_raise_even_with_on_error(put: Any, name: str) -> None:
     path = put(*ERRORS[name][:2])

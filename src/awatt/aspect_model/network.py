@@ -118,7 +118,9 @@ def read_scores(network: Network, biases: AspectBiases, scores: Array) -> Array:
 
 def _add(values: Array, biases: Array, shape: Sequence[int]) -> Array:
     """(n_units, n_pairs), (n_aspects, n_units) -> (n_units, n_pairs)"""
-    return (values.reshape(len(values), *shape) + biases.T[:, None]).reshape(values.shape)
+    by_pair = values.reshape(len(values), *shape)  # the same numbers
+    by_pair += biases.T[:, None]
+    return values
 
 
 def _activate(values: Array) -> Array:
@@ -126,4 +128,4 @@ def _activate(values: Array) -> Array:
     xp = namespace(values)
     half = len(values) // 2
     straight = values[half:]
-    return xp.concatenate([xp.tanh(values[:half]), xp.where(straight > 0, straight, 0.1 * straight)])
+    return xp.concatenate([xp.tanh(values[:half]), xp.maximum(straight, 0.1 * straight)])

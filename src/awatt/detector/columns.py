@@ -51,7 +51,8 @@ class Batch(NamedTuple):
 
     def content(self) -> bytes:
         """To tell whether rows have changed."""
-        return "".join(map(repr, zip(self.texts, self.fields, strict=True))).encode(errors="surrogatepass")
+        lengths, fields = list(map(len, self.texts)), self.fields if any(self.fields) else []
+        return "".join([*self.texts, repr(lengths), repr(fields)]).encode(errors="surrogatepass")
 
 
 class FoundRows(NamedTuple):
@@ -137,9 +138,14 @@ def _count(found: FoundRows, batch: Batch, by: Sequence[str]) -> Counts:
 
 
 def _count_several(texts: Sequence[str]) -> int:
-    ended = sum(map(bool, map(SENTENCE_END.search, texts)))
-    others = (text.strip() for text in texts if "\n" in text and not SENTENCE_END.search(text))
-    return ended + sum(map(bool, map(SECOND_LINE.search, others)))
+    joined = "\0".join(texts)  # one search for all; no match contains this character
+    ends = [match.start() for match in SENTENCE_END.finditer(joined)]
+    several = np.zeros(len(texts), dtype=bool)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    several[np.searchsorted(np.cumsum(lengths + 1), ends, side="right")] = True
+    if "\n" in joined:
+        several |= ["\n" in text and bool(SECOND_LINE.search(text.strip())) for text in texts]
+    return int(several.sum())
 
 
 class DetectedBatch(NamedTuple):

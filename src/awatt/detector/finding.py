@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,6 +89,9 @@ def split_long(model: Model, texts: Sequence[str]) -> list[list[tuple[int, str]]
     """The parts of each text that the model can read, with their start offsets; empty if it can read all texts."""
     most = model.max_length
     long = [number for number, text in enumerate(texts) if len(text) > most]  # a token has a character at least
+    if long:
+        cut = model.tokenize([texts[number] for number in long]).lengths >= most  # or it just fits
+        long = list(compress(long, cut.tolist()))
     split = {number: split_windows(texts[number], model.tokenizer, most) for number in long}
     if all(len(parts) == 1 for parts in split.values()):
         return []

@@ -96,7 +96,7 @@ class Marker:
         none = np.zeros(0, dtype=np.int64)
         nothing = np.zeros(1, dtype=np.int64)
         self._numbers = Numbers({END: 0})
-        self._known = _Stretches(*[nothing] * 5, none, none, none, none.astype(bool))
+        self._known = _Stretches(nothing, nothing, nothing, nothing, nothing, none, none, none, none.astype(bool))
         self._size = 0  # in characters
 
     def mark(self, texts: Sequence[str], sentences: Sentences, weights: Floats, accepted: Bools) -> Marks:
@@ -170,7 +170,10 @@ class Marker:
         )
         flags = np.array(punctuation, dtype=bool)
         numbers = np.array(word_of_token, dtype=np.int64)
-        first_token, first_word = len(self._known.word_of_token) + starts(tokens), len(self._known.begin) + starts(words)
+        first_token, first_word = (
+            len(self._known.word_of_token) + starts(tokens),
+            len(self._known.begin) + starts(words),
+        )
         return _Stretches(characters, tokens, words, first_token, first_word, numbers, flat[:, 0], flat[:, 1], flags)
 
 

@@ -20,7 +20,8 @@ NO_COLUMN = "\0"  # the aspects of the input, if any, are a column like any othe
 
 def sample_reviews(texts: Iterable[str], size: int = SAMPLE) -> list[str]:
     """At most ``size`` different texts with words, evenly spaced. The same texts give the same sample."""
-    different = list(dict.fromkeys(text.strip() for text in texts if any(map(str.isalnum, text))))
+    stripped = dict.fromkeys(map(str.strip, texts))
+    different = [text for text in stripped if text[:1].isalnum() or any(map(str.isalnum, text))]
     if len(different) <= size:
         return different
     places = np.linspace(0, len(different) - 1, size).round().astype(int)
