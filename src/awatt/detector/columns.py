@@ -28,6 +28,7 @@ Bools = npt.NDArray[np.bool_]
 
 STEPS = 10_000  # scores are written with four digits
 _SCORES: npt.NDArray[Any] = np.array([repr(step / STEPS) for step in range(STEPS + 1)], dtype=object)
+_END = "\udfff"  # half a character, which no text contains
 MOST_REMEMBERED = 10_000  # sets of aspects
 #: an end of a sentence with another one after it: a quick look, right in most cases
 SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+[\"'“‘(\[]*[A-Z]")
@@ -50,9 +51,13 @@ class Batch(NamedTuple):
         return Batch(self.texts[rows], self.fields[rows])
 
     def content(self) -> bytes:
-        """To tell whether rows have changed."""
-        lengths, fields = list(map(len, self.texts)), self.fields if any(self.fields) else []
-        return "".join([*self.texts, repr(lengths), repr(fields)]).encode(errors="surrogatepass")
+        """To tell whether rows have changed: that of parts, one after the other, is that of the whole."""
+        if any(self.fields):
+            rows = zip(self.texts, self.fields, strict=True)
+            joined = "".join(f"{text}{_END}{fields or ''}{_END}" for text, fields in rows)
+        else:
+            joined = f"{_END}{_END}".join([*self.texts, ""])
+        return joined.encode(errors="surrogatepass")
 
 
 class FoundRows(NamedTuple):

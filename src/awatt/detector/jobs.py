@@ -1,7 +1,7 @@
 """Detection by several processes of this machine: batches go out, tables come back, in order.
 
-A worker is a new process with one thread, which is given the detector once. It ends with its connection, so that no
-worker outlives a killed command.
+The command is one of them: it reads, writes, and detects whenever the others have enough to do. A worker is a new
+process, which is given the detector once. It ends with its connection, so that no worker outlives a killed command.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from awatt.detector.columns import Batch, DetectedBatch, TableMaker
@@ -26,8 +27,16 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 Keyed = Iterator[tuple[Key, DetectedBatch]]
 
-AHEAD = 2  # batches per worker that wait for it, or to be written: a worker never waits, and memory stays small
+AHEAD = 3  # batches that a worker is given at once: it never waits for the next one
+MOST_WAITING = 50  # batches that are not yet written: memory stays small
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+class _Task(NamedTuple):
+    """A batch for any worker."""
+
+    batch: Batch
+    found: Future[DetectedBatch]
 
 
 class _Failure(NamedTuple):
@@ -40,43 +49,56 @@ class _Failure(NamedTuple):
 def open_jobs(
     detector: AspectDetector, make_tables: TableMaker, jobs: int
 ) -> Iterator[Callable[[Iterable[tuple[Key, Batch]]], Keyed[Key]]]:
-    """A function that detects in batches, each with a key, in order: here, or with ``jobs`` > 1 in as many workers."""
+    """A function that detects in batches, each with a key, in order: here, and in ``jobs`` - 1 workers."""
     if jobs == 1:
         yield lambda batches: ((key, make_tables.detect(detector, batch)) for key, batch in batches)
         return
+    tasks: SimpleQueue[_Task | None] = SimpleQueue()
     with ExitStack() as stack:
-        free: SimpleQueue[Connection] = SimpleQueue()
-        for connection in _start(detector, make_tables, jobs, stack):
-            free.put(connection)
-        threads = stack.enter_context(ThreadPoolExecutor(jobs))  # each waits for a worker
-        stack.callback(threads.shutdown, wait=False, cancel_futures=True)
-
-        def ask(batch: Batch) -> DetectedBatch:
-            connection = free.get()
-            try:
-                connection.send(batch)
-                found = connection.recv()
-            except (EOFError, OSError) as error:
-                advice = "Is there enough memory? Use fewer --jobs, with --resume if the output is a file."
-                raise AwattError(f"a worker process ended before its work was done. {advice}") from error
-            finally:
-                free.put(connection)
-            if isinstance(found, _Failure):
-                raise AwattError(found.message)
-            return found
+        for connection in _start(detector, make_tables, jobs - 1, stack):
+            Thread(target=_hand_out, args=(tasks, connection), daemon=True).start()
+            stack.callback(tasks.put, None)
 
         def detect(batches: Iterable[tuple[Key, Batch]]) -> Keyed[Key]:
             waiting: deque[tuple[Key, Future[DetectedBatch]]] = deque()
             for key, batch in batches:
-                waiting.append((key, threads.submit(ask, batch)))
-                if len(waiting) > AHEAD * jobs:
+                found = Future[DetectedBatch]()
+                if sum(not each.done() for _, each in waiting) < AHEAD * (jobs - 1):
+                    tasks.put(_Task(batch, found))
+                else:
+                    found.set_result(make_tables.detect(detector, batch))
+                waiting.append((key, found))
+                while waiting and (waiting[0][1].done() or len(waiting) > MOST_WAITING):
                     first, found = waiting.popleft()
                     yield first, found.result()
-            while waiting:
-                first, found = waiting.popleft()
+            for first, found in waiting:
                 yield first, found.result()
 
         yield detect
+
+
+def _hand_out(tasks: SimpleQueue[_Task | None], connection: Connection) -> None:
+    """Give batches to a worker, some ahead of what comes back, until there is None."""
+    given: deque[Future[DetectedBatch]] = deque()
+    while True:
+        if len(given) < AHEAD:
+            with suppress(Empty):
+                task = tasks.get(block=not given)
+                if task is None:
+                    return
+                given.append(task.found)
+                with suppress(OSError):  # a worker that has ended: the next lines say so
+                    connection.send(task.batch)
+                continue
+        try:
+            found = connection.recv()
+        except (EOFError, OSError):
+            advice = "Is there enough memory? Use fewer --jobs, with --resume if the output is a file."
+            found = _Failure(f"a worker process ended before its work was done. {advice}")
+        if isinstance(found, _Failure):
+            given.popleft().set_exception(AwattError(found.message))
+        else:
+            given.popleft().set_result(found)
 
 
 def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: ExitStack) -> Iterator[Connection]:
@@ -108,11 +130,20 @@ def _end(process: Any, connection: Connection) -> None:
 def _work(connection: Connection, detector: AspectDetector, make_tables: TableMaker) -> None:
     """Answer until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself
-    with suppress(EOFError, OSError):
-        while True:
-            batch = connection.recv()
+    received: SimpleQueue[Batch | None] = SimpleQueue()
+    Thread(target=_receive, args=(connection, received), daemon=True).start()
+    with suppress(OSError):
+        while (batch := received.get()) is not None:
             try:
                 found: object = make_tables.detect(detector, batch)
             except AwattError as error:
                 found = _Failure(str(error))
             connection.send(found)
+
+
+def _receive(connection: Connection, received: SimpleQueue[Batch | None]) -> None:
+    """Take what comes while the last batch is computed: then neither end ever waits for the other to read."""
+    with suppress(EOFError, OSError):
+        while True:
+            received.put(connection.recv())
+    received.put(None)
