@@ -34,7 +34,7 @@ from awatt.aspect_model.learner import tabulate_words
 from awatt.aspect_model.model import AspectModel
 from awatt.detector.bulk import BulkConfig, detect_file
 from awatt.detector.columns import Batch, TableMaker, find
-from awatt.detector.reviews import sample_files
+from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.files import shared_folder, write_text
 from awatt.records.reader import read_rows
 from awatt.records.writer import RecordWriter, to_json_lines
@@ -116,9 +116,10 @@ def profile(folder: Path, sentences: list[str], examples: dict[str, list[str]], 
     write_rows(sentences, count, path := folder / "in.csv")
     config, out = BulkConfig(), str(folder / "out.jsonl")
     examined = AspectDetector.from_examples(examples)
-    sample = sample_files([str(path)], config.text_column, None, False)
+    sample = sample_texts(sentences, False)
     detector = copy(examined).use_reviews(sample)
     model, maker = cast("AspectModel", detector.loaded_model), TableMaker(config, detector.aspects, "jsonl")
+    rows = list(read_rows(path))
     batches = [Batch.of(part, "text") for part in read_rows(path)]
     tokens = [model.tokenize(batch.texts) for batch in batches]
     words = tabulate_words(model.parts, detector.fitted_)
@@ -126,7 +127,7 @@ def profile(folder: Path, sentences: list[str], examples: dict[str, list[str]], 
     found = list(zip(batches, [find(detector, batch.texts, config) for batch in batches], strict=True))
     tables = [maker(*each) for each in found]
     steps: dict[str, Callable[[], object]] = {
-        "looking at a sample": lambda: sample_files([str(path)], config.text_column, None, False),
+        "looking at a sample": lambda: sample_texts(ReadAhead(iter(rows), "text").texts(), False),
         "learning": lambda: copy(examined).use_reviews(sample),
         "reading": lambda: [Batch.of(part, "text") for part in read_rows(path)],
         "checksum for --resume": lambda: [batch.content() for batch in batches],

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from awatt.detector.columns import Batch, Counts, TableMaker
 from awatt.detector.comparison import Tally
 from awatt.detector.jobs import open_jobs
-from awatt.detector.reviews import sample_files, sample_texts
+from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.errors import AwattError, DataError, plural
 from awatt.records.digest import RowDigest
 from awatt.records.formats import OUT_FORMATS, STANDARD_STREAM, format_of, import_pyarrow
@@ -117,6 +116,7 @@ def detect_file(
         on_error=summary.add_fault,
         on_columns=columns.extend,
     )
+    rows = ReadAhead(batches, config.text_column)
     if config.by and resume:
         raise AwattError("--by counts all rows, but --resume skips those that are done. Leave out one of them.")
     summary.tally = Tally(config.by, detector.aspects) if config.by else None
@@ -131,13 +131,8 @@ def detect_file(
         advice = "Read from a file and write .jsonl, .csv or .tsv."
         raise AwattError(f"--resume does not work from '{source}' to '{out}'. {advice}")
     if learn_from_input and detector.loaded_model.learns_from_reviews:
-        if source == STANDARD_STREAM:
-            first = next(batches, [])
-            batches = chain([first], batches)
-            sample = sample_texts((str(row[config.text_column]) for row in first), config.reviews)
-        else:
-            sample = sample_files([source], config.text_column, config.format, config.reviews)
-        detector = copy(detector).use_reviews(sample)
+        most = 1 if source == STANDARD_STREAM else None  # rows of a pipe may be long in coming
+        detector = copy(detector).use_reviews(sample_texts(rows.texts(most), config.reviews))
     writer: Any
     if plain:
         writer = _NonResumableWriter(out, overwrite, config.out_format)
@@ -152,7 +147,7 @@ def detect_file(
             for name in RESUMED_COUNTS:
                 setattr(summary, name, writer.state.get(name, getattr(summary, name)))
         digest = RowDigest()
-        read = (Batch.of(rows, config.text_column) for rows in batches)
+        read = (Batch.of(batch, config.text_column) for batch in rows)
         for read_so_far, (tables, counts) in detect(_skip(read, writer, digest, source)):
             summary.add(counts)
             if summary.tally:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
+from typing import cast
 
 import numpy as np
 
 from awatt.aspect_model.learner import SAMPLE
 from awatt.detector.words import split_sentences
 from awatt.errors import DataError
-from awatt.records.reader import read_rows
 
 FIRST_ROWS = 50_000  # of a file, over which the sample is spread
+FIRST_CHARACTERS = 2**24  # of these rows together; they are held in memory
 NO_COLUMN = "\0"  # the aspects of the input, if any, are a column like any other
 
 
@@ -30,24 +32,48 @@ def sample_reviews(texts: Iterable[str], size: int = SAMPLE) -> list[str]:
 
 def sample_texts(texts: Iterable[str], split: bool) -> list[str]:
     """A sample of the first texts; with ``split`` they are whole reviews, and their sentences count."""
-    first = islice(_readable(texts), FIRST_ROWS)
+    first = _first(texts)
     if split:
         return sample_reviews(sentence for text in first for _, sentence in split_sentences(text))
     return sample_reviews(first)
 
 
-def _readable(texts: Iterable[str]) -> Iterator[str]:
-    """Up to where the file cannot be read any further, which is said when the rows are due."""
+def _first(texts: Iterable[str]) -> Iterator[str]:
+    """Up to where the file cannot be read any further, at most: that is said when the rows are due."""
+    left = FIRST_CHARACTERS
     with suppress(DataError):
-        yield from texts
+        for text in islice(texts, FIRST_ROWS):
+            yield text
+            left -= len(text)
+            if left <= 0:
+                return
 
 
-def sample_files(paths: Sequence[str], text_column: str, format: str | None, split: bool) -> list[str]:
-    """A sample of the first rows of these files together. Rows that cannot be read are reported when they are due."""
-    return sample_texts(_texts(paths, text_column, format), split)
+class ReadAhead:
+    """Batches of rows, of which the first can be looked at before they are due: nothing is read twice."""
 
+    def __init__(self, batches: Iterator[list[dict[str, object]]], text_column: str) -> None:
+        self._batches, self._column = batches, text_column
+        self._ahead: deque[list[dict[str, object]]] = deque()
+        self._error: DataError | None = None  # of the reading, for when it is due
 
-def _texts(paths: Sequence[str], text_column: str, format: str | None) -> Iterator[str]:
-    for path in paths:
-        for rows in read_rows(path, text_column=text_column, format=format, on_error=lambda fault: None):
-            yield from map(itemgetter(text_column), rows)
+    def texts(self, most_batches: int | None = None) -> Iterator[str]:
+        """The texts of the first batches."""
+        while most_batches is None or len(self._ahead) < most_batches:
+            try:
+                batch = next(self._batches, None)
+            except DataError as error:
+                self._error = error
+                return
+            if batch is None:
+                return
+            self._ahead.append(batch)
+            yield from map(cast("Callable[[object], str]", itemgetter(self._column)), batch)
+
+    def __iter__(self) -> Iterator[list[dict[str, object]]]:
+        """All batches."""
+        while self._ahead:
+            yield self._ahead.popleft()
+        if self._error is not None:
+            raise self._error
+        yield from self._batches

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import IO, Any, NamedTuple, cast
 
 from awatt.errors import DataError, plural
@@ -259,7 +259,7 @@ def _rows_of_cells(
     """The rows of a table that have as many cells as the header; blank ones are skipped, others are reported."""
     width, size = len(names), sum(map(len, chain.from_iterable(block)))
     if set(map(len, block)) == {width}:
-        yield Block(numbers, [dict(zip(names, cells, strict=True)) for cells in block], size)
+        yield Block(numbers, list(map(dict, map(zip, repeat(names), block))), size)
         return
     lines, rows = list[int](), list[dict[str, object]]()
     for number, cells in zip(numbers, block, strict=True):
