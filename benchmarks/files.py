@@ -21,9 +21,8 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,16 +37,9 @@ from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.files import shared_folder, write_text
 from awatt.records.reader import read_rows
 from awatt.records.writer import RecordWriter, to_json_lines
+from awatt.reproduce.bench_files import TOKENIZER, WAYS, least_cpu_seconds, measure, tokenize, write_rows
 
 Found = dict[str, Any]
-WAYS = {  # name -> formats, whether with words, wanted ratio
-    "CSV to JSONL": ("csv", "jsonl", False, 1.3),
-    "JSONL to JSONL": ("jsonl", "jsonl", False, 1.3),
-    "CSV to CSV": ("csv", "csv", False, 1.0),
-    "Parquet to Parquet": ("parquet", "parquet", False, 1.0),
-    "CSV to JSONL, with words": ("csv", "jsonl", True, 0.7),
-}
-BATCH = 1024  # sentences that the tokenizer is given at a time
 
 
 def read_sentences() -> tuple[list[str], dict[str, list[str]]]:
@@ -72,40 +64,15 @@ def read_sentences() -> tuple[list[str], dict[str, list[str]]]:
     return list(dict.fromkeys(text for text, _ in labelled)), dict(list(examples.items())[:10])
 
 
-def rows(sentences: list[str], count: int) -> Iterator[list[dict[str, object]]]:
-    """The sentences, again and again, as rows with two more columns."""
-    for first in range(0, count, 10_000):
-        yield [
-            {"id": number, "stars": 1 + number % 5, "text": sentences[number % len(sentences)]}
-            for number in range(first, min(count, first + 10_000))
-        ]
-
-
-def write_rows(sentences: list[str], count: int, path: Path) -> None:
-    """A file of them."""
-    with RecordWriter(path) as writer:
-        for part in rows(sentences, count):
-            writer.write(part)
-
-
-def measure(folder: Path, sentences: list[str], examples: dict[str, list[str]], count: int, repeats: int) -> Found:
+def ratios(folder: Path, sentences: list[str], examples: dict[str, list[str]], count: int, repeats: int) -> Found:
     """The ratio of each way: the least CPU time of some rounds, in turns with the tokenizer."""
-    for kind in ("csv", "jsonl", "parquet"):
-        write_rows(sentences, count, folder / f"in.{kind}")
-    detector = AspectDetector.from_examples(examples)
-    texts = [sentences[number % len(sentences)] for number in range(count)]
-    runs: dict[str, Callable[[], object]] = {"the tokenizer alone": partial(_tokenize, detector, texts)}
-    for name, (given, made, words, _) in WAYS.items():
-        paths = str(folder / f"in.{given}"), str(folder / f"out.{made}")
-        config = BulkConfig(words=words)
-        runs[name] = partial(detect_file, detector, *paths, config, overwrite=True, learn_from_input=True)
-    seconds = least_cpu_seconds(runs, repeats)
-    alone = seconds.pop("the tokenizer alone")
+    seconds = measure(folder, sentences, examples, count, repeats)
+    alone = seconds.pop(TOKENIZER)
     return {
         "rows": count,
         "tokenizer_microseconds": 1e6 * alone / count,
         "ways": {
-            name: {"microseconds": 1e6 * each / count, "ratio": alone / each, "wanted": WAYS[name][3]}
+            name: {"microseconds": 1e6 * each / count, "ratio": alone / each, "wanted": WAYS[name].wanted}
             for name, each in seconds.items()
         },
     }
@@ -137,7 +104,7 @@ def profile(folder: Path, sentences: list[str], examples: dict[str, list[str]], 
         "columns": lambda: [maker(*each) for each in found],
         "JSON": lambda: [to_json_lines(each) for each in tables],
         "all": lambda: detect_file(examined, str(path), out, config, overwrite=True, learn_from_input=True),
-        "the tokenizer alone": lambda: _tokenize(detector, [text for batch in batches for text in batch.texts]),
+        TOKENIZER: lambda: tokenize(detector, [text for batch in batches for text in batch.texts]),
     }
     return {name: 1e6 * seconds / count for name, seconds in least_cpu_seconds(steps, repeats).items()}
 
@@ -192,22 +159,6 @@ def jobs(folder: Path, sentences: list[str], examples: dict[str, list[str]], cou
     return found
 
 
-def _tokenize(detector: AspectDetector, texts: list[str]) -> None:
-    for first in range(0, len(texts), BATCH):
-        detector.loaded_model.tokenizer.encode_batch_fast(texts[first : first + BATCH])
-
-
-def least_cpu_seconds(functions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Of each function, taking turns."""
-    found = dict.fromkeys(functions, float("inf"))
-    for _ in range(repeats):
-        for name, function in functions.items():
-            began = time.process_time()
-            function()
-            found[name] = min(found[name], time.process_time() - began)
-    return found
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="ratios", choices=("ratios", "profile", "million", "jobs"))
@@ -219,7 +170,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary), review_sentences, review_examples
         if given.what == "ratios":
-            result = measure(*data, given.rows or 100_000, given.repeats)
+            result = ratios(*data, given.rows or 100_000, given.repeats)
             for way, each in result["ways"].items():
                 print(f"{way:26}{each['microseconds']:6.1f} us {each['ratio']:6.2f} (wanted {each['wanted']})")
         elif given.what == "profile":

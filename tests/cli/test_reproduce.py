@@ -13,6 +13,7 @@ import pytest
 from awatt.encoders import ENCODERS
 from awatt.models import MODELS
 from awatt.reproduce import bench, runner
+from awatt.reproduce.bench_files import WAYS
 from awatt.reproduce.results import result_path
 from awatt.reproduce.suites import ITEMS
 
@@ -176,4 +177,6 @@ def test_bench_measures_speed_relative_to_the_minimum(
     assert glove["train_episodes_per_second"] * glove["train_ratio_to_floor"] == pytest.approx(
         glove["train_floor_episodes_per_second"]
     )
+    assert len(found["files"]) == len(WAYS)
+    assert all(way["times_the_tokenizer"] > 0 for way in found["files"])
     assert "does not exist" in static["left_out"]  # no model2vec folder here, which is reported

@@ -1,4 +1,4 @@
-"""Speed of training, evaluation and encoding relative to the theoretical minimum: ``awatt bench``.
+"""Speed of training, evaluation, encoding and detection relative to a minimum: ``awatt bench``.
 
 The minimum, or *floor*, of an episode is the time of its bare encoder on the same tokens without padding (forward pass;
 in training also backward pass and optimiser step) plus the attention's multiply-adds as one dense product, measured in
@@ -28,6 +28,7 @@ from awatt.data.sampler import EpisodeSampler, EpisodeShape
 from awatt.errors import AwattError, require
 from awatt.files import shared_folder
 from awatt.metrics import macro_f1, roc_auc
+from awatt.reproduce.bench_files import files
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.research.scoring import measure_system, score_episodes
 from awatt.research.system import System, SystemConfig
@@ -304,6 +305,8 @@ def bench(data: Path | None, quick: bool, on_part: Callable[[str], None] = lambd
         found["episodes"] = episodes_and_floor(corpus, quick)
         on_part("encoding")
         found["encoding"] = encoding(corpus, quick)
+        on_part("files")
+        found["files"] = files(corpus, quick)
         on_part("metrics")
         found["metrics_against_scikit_learn"] = metrics_against_scikit_learn(quick)
         on_part("start-up")

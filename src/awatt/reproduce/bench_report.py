@@ -17,6 +17,7 @@ HEADINGS = {
     "sentences_per_second": "sentences/s",
     "tokeniser_share": "tokeniser's share",
     "milliseconds": "ms",
+    "microseconds": "microseconds a row",
     "peak_megabytes": "peak MB",
 }
 LEFT_OUT = "left_out"  # why a row has no numbers
@@ -37,6 +38,8 @@ def ratios(found: Mapping[str, Any]) -> dict[str, Ratio]:
             if f"{part}_ratio_to_floor" in row:
                 name = f"{part} {row['encoder']} {row['setting']}, time / floor"
                 named[name] = Ratio(row[f"{part}_ratio_to_floor"], more_is_better=False)
+    for row in found.get("files", ()):
+        named[f"{row['files']}, times as fast as the tokenizer"] = Ratio(row["times_the_tokenizer"], True)
     for name, value in found.get("metrics_against_scikit_learn", {}).items():
         if name.endswith("_times_faster"):
             named[f"{name.removesuffix('_times_faster')}, times as fast as scikit-learn"] = Ratio(value, True)
