@@ -33,4 +33,4 @@ def test_a_ratio_that_became_worse_is_named_with_both_figures() -> None:
         "macro_f1, times as fast as scikit-learn",
     ]
     assert "(20% worse)" in worse[0]
-    assert "was 2.4 " in worse[0]
+    assert f"was {COMMITTED['episodes'][0]['train_ratio_to_floor']:.3g} " in worse[0]
