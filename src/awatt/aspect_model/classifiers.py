@@ -230,7 +230,8 @@ def score_sums(settings: Settings, classifiers: Classifiers, examples: Examples,
     whole = of_means[:, n_aspects:] + classifiers.whole[:, -1]
     temperature = settings.nearest_temperature
     alike = np.exp(temperature * (product(unit(means - settings.centre), examples.vectors) - 1)).astype(np.float64)
-    numbers, aspects = np.nonzero(examples.labels)  # hardly more than one aspect per example: no product of all pairs
+    # hardly more than one aspect per example: no product of all pairs
+    numbers, aspects = np.divmod(np.flatnonzero(examples.labels > 0), n_aspects)
     order = np.argsort(aspects, kind="stable")
     of_own = np.add.reduceat(alike[:, numbers[order]], np.searchsorted(aspects[order], np.arange(n_aspects)), axis=1)
     of_others = np.maximum(alike.sum(1, keepdims=True) - of_own, 0)
