@@ -86,7 +86,6 @@ def profile(folder: Path, sentences: list[str], examples: dict[str, list[str]], 
     sample = sample_texts(sentences, False)
     detector = copy(examined).use_reviews(sample)
     model, maker = cast("AspectModel", detector.loaded_model), TableMaker(config, detector.aspects, "jsonl")
-    rows = list(read_rows(path))
     batches = [Batch.of(part, "text") for part in read_rows(path)]
     tokens = [model.tokenize(batch.texts) for batch in batches]
     words = tabulate_words(model.parts, detector.fitted_)
@@ -94,7 +93,7 @@ def profile(folder: Path, sentences: list[str], examples: dict[str, list[str]], 
     found = list(zip(batches, [find(detector, batch.texts, config) for batch in batches], strict=True))
     tables = [maker(*each) for each in found]
     steps: dict[str, Callable[[], object]] = {
-        "looking at a sample": lambda: sample_texts(ReadAhead(iter(rows), "text").texts(), False),
+        "looking at a sample": lambda: sample_texts(ReadAhead(iter(batches)).texts(), False),
         "learning": lambda: copy(examined).use_reviews(sample),
         "reading": lambda: [Batch.of(part, "text") for part in read_rows(path)],
         "checksum for --resume": lambda: [batch.content() for batch in batches],

@@ -116,7 +116,7 @@ def detect_file(
         on_error=summary.add_fault,
         on_columns=columns.extend,
     )
-    rows = ReadAhead(batches, config.text_column)
+    read = ReadAhead(Batch.of(batch, config.text_column) for batch in batches)
     if config.by and resume:
         raise AwattError("--by counts all rows, but --resume skips those that are done. Leave out one of them.")
     summary.tally = Tally(config.by, detector.aspects) if config.by else None
@@ -132,7 +132,7 @@ def detect_file(
         raise AwattError(f"--resume does not work from '{source}' to '{out}'. {advice}")
     if learn_from_input and detector.loaded_model.learns_from_reviews:
         most = 1 if source == STANDARD_STREAM else None  # rows of a pipe may be long in coming
-        detector = copy(detector).use_reviews(sample_texts(rows.texts(most), config.reviews))
+        detector = copy(detector).use_reviews(sample_texts(read.texts(most), config.reviews))
     writer: Any
     if plain:
         writer = _NonResumableWriter(out, overwrite, config.out_format)
@@ -147,8 +147,7 @@ def detect_file(
             for name in RESUMED_COUNTS:
                 setattr(summary, name, writer.state.get(name, getattr(summary, name)))
         digest = RowDigest()
-        read = (Batch.of(batch, config.text_column) for batch in rows)
-        for read_so_far, (tables, counts) in detect(_skip(read, writer, digest, source)):
+        for read_so_far, (tables, counts) in detect(_skip(iter(read), writer, digest, source)):
             summary.add(counts)
             if summary.tally:
                 summary.tally.add(counts.values, counts.accepted)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from operator import itemgetter
-from typing import cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +14,11 @@ from awatt.aspect_model.learner import SAMPLE
 from awatt.detector.words import split_sentences
 from awatt.errors import DataError
 
+if TYPE_CHECKING:
+    from awatt.detector.columns import Batch
+
 FIRST_ROWS = 50_000  # of a file, over which the sample is spread
-FIRST_CHARACTERS = 2**24  # of these rows together; they are held in memory
+FIRST_BYTES = 2**25  # of these rows, other columns included
 NO_COLUMN = "\0"  # the aspects of the input, if any, are a column like any other
 
 
@@ -40,26 +42,22 @@ def sample_texts(texts: Iterable[str], split: bool) -> list[str]:
 
 def _first(texts: Iterable[str]) -> Iterator[str]:
     """Up to where the file cannot be read any further, at most: that is said when the rows are due."""
-    left = FIRST_CHARACTERS
     with suppress(DataError):
-        for text in islice(texts, FIRST_ROWS):
-            yield text
-            left -= len(text)
-            if left <= 0:
-                return
+        yield from islice(texts, FIRST_ROWS)
 
 
 class ReadAhead:
     """Batches of rows, of which the first can be looked at before they are due: nothing is read twice."""
 
-    def __init__(self, batches: Iterator[list[dict[str, object]]], text_column: str) -> None:
-        self._batches, self._column = batches, text_column
-        self._ahead: deque[list[dict[str, object]]] = deque()
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches = batches
+        self._ahead: deque[Batch] = deque()
         self._error: DataError | None = None  # of the reading, for when it is due
 
     def texts(self, most_batches: int | None = None) -> Iterator[str]:
-        """The texts of the first batches."""
-        while most_batches is None or len(self._ahead) < most_batches:
+        """The texts of the first batches; of fewer if they are large, because they are held in memory."""
+        size = 0
+        while size < FIRST_BYTES and (most_batches is None or len(self._ahead) < most_batches):
             try:
                 batch = next(self._batches, None)
             except DataError as error:
@@ -68,9 +66,10 @@ class ReadAhead:
             if batch is None:
                 return
             self._ahead.append(batch)
-            yield from map(cast("Callable[[object], str]", itemgetter(self._column)), batch)
+            size += len(batch.content())
+            yield from batch.texts
 
-    def __iter__(self) -> Iterator[list[dict[str, object]]]:
+    def __iter__(self) -> Iterator[Batch]:
         """All batches."""
         while self._ahead:
             yield self._ahead.popleft()

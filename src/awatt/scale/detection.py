@@ -28,7 +28,7 @@ from awatt.detector.bulk import (
     describe,
 )
 from awatt.detector.columns import Batch, TableMaker
-from awatt.detector.reviews import sample_texts
+from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.errors import AwattError, DataError
 from awatt.records.digest import RowDigest
 from awatt.records.format_readers import OpenPart
@@ -97,7 +97,7 @@ def detect_files(
         format_of(path, config.format)
     kind = _output_kind(config, files[0][0])
     if learn_from_input and detector.loaded_model.learns_from_reviews:
-        detector = copy(detector).use_reviews(sample_texts(_first_texts(files, config), config.reviews))
+        detector = copy(detector).use_reviews(sample_texts(ReadAhead(_batches(files, config)).texts(), config.reviews))
     settings = {"set of input files": _describe_files(files), **describe(detector, config), "format": kind}
     job = Job(out, settings, overwrite, resume)
     with connected(address, workers) as ray, closing(job):
@@ -137,13 +137,12 @@ def detect_files(
     return summary
 
 
-def _first_texts(files: list[FileSize], config: BulkConfig) -> Iterator[str]:
-    """The texts of all files, in order. Unreadable rows are reported when their part is processed."""
+def _batches(files: list[FileSize], config: BulkConfig) -> Iterator[Batch]:
+    """The rows of all files, in order. Unreadable ones are reported when their part is processed."""
     for path, _ in files:
         part = Part(path)
         with open_part(part, config.format) as opened:
-            for batch in _read(part, opened, config, on_error=lambda fault: None):
-                yield from batch.texts
+            yield from _read(part, opened, config, on_error=lambda fault: None)
 
 
 def _read(part: Part, opened: OpenPart, config: BulkConfig, **options: Any) -> Iterator[Batch]:
