@@ -11,7 +11,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -137,16 +139,20 @@ def test_no_row_is_lost_or_doubled_when_a_worker_is_killed(
 ) -> None:
     raylets = [node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()]
     killed: list[int] = []
+    done = Event()
 
-    def kill(summary: Summary) -> None:
-        if summary.rows and not killed:
-            killed.extend(pid for raylet in raylets for pid in busy_workers(raylet)[:1])
-            for pid in killed:
+    def kill() -> None:
+        while not killed and not done.wait(0.005):
+            for pid in [pid for raylet in raylets for pid in busy_workers(raylet)][:1]:
                 os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
 
-    detect_files(
-        detector, str(folder / "reviews-*.jsonl"), str(tmp_path / "out"), BulkConfig(), workers=2, on_batch=kill
-    )
+    with ThreadPoolExecutor() as pool:
+        pool.submit(kill)
+        try:
+            detect_files(detector, str(folder / "reviews-*.jsonl"), str(tmp_path / "out"), BulkConfig(), workers=2)
+        finally:
+            done.set()
     assert killed
     assert sorted_lines(*parts(tmp_path / "out")) == sorted_lines(folder / "local.jsonl")
 
