@@ -12,14 +12,6 @@ import pytest
 Run = Callable[..., Any]
 
 
-@pytest.fixture
-def examples(tmp_path: Path) -> Path:
-    path = tmp_path / "aspects.csv"
-    rows = ["the pizza was delicious,food", "delicious pizza,food", "a rude waiter,staff", "the waiter was rude,staff"]
-    path.write_text("\n".join(["text,aspects", *rows]) + "\n")
-    return path
-
-
 def test_a_labelled_file_gives_measures_with_intervals(run: Run, examples: Path, tmp_path: Path) -> None:
     labelled = tmp_path / "labelled.csv"
     rows = ["A delicious pizza!,food", "What a rude waiter,staff", "a rude waiter,staff", "We left on Monday.,"]

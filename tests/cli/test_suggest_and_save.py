@@ -7,17 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 Run = Callable[..., Any]
-
-
-@pytest.fixture
-def examples(tmp_path: Path) -> Path:
-    path = tmp_path / "aspects.csv"
-    rows = ["the pizza was delicious,food", "delicious pizza,food", "a rude waiter,staff", "the waiter was rude,staff"]
-    path.write_text("\n".join(["text,aspects", *rows]) + "\n")
-    return path
 
 
 def test_sentences_to_label_next_are_printed(run: Run, examples: Path, tmp_path: Path) -> None:
