@@ -472,6 +472,25 @@ def test_ten_thousand_rows_stay_few_in_the_page(page: Any, tmp_path: Path) -> No
     assert page.locator("#rows .row").count() < 60
 
 
+def test_a_token_typed_before_the_page_is_ready_is_not_lost(browser: Any, tmp_path: Path) -> None:
+    server = Server(tmp_path / "p.sqlite")
+    context = browser.new_context()
+    page = context.new_page()
+    held: list[Any] = []
+    page.route("**/static/sign-in.js", held.append)
+    page.goto(server.base, wait_until="commit")
+    page.wait_for_selector("#sign-in button[disabled]")
+    page.fill("#token", server.token)
+    page.press("#token", "Enter")  # the browser would send the form itself, and load the page again
+    assert page.input_value("#token") == server.token
+    assert len(held) == 1
+    held[0].continue_()
+    page.click("#sign-in button")  # waits until it is enabled
+    page.wait_for_selector("#sample-hotel")
+    context.close()
+    server.stop()
+
+
 def test_work_survives_kill_9(browser: Any, tmp_path: Path) -> None:
     first = Server(tmp_path / "p.sqlite")
     context = browser.new_context()

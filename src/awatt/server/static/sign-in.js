@@ -14,3 +14,4 @@ form.addEventListener("submit", async (event) => {
     refused.textContent = error instanceof TypeError && !/^[\x21-\x7e]*$/.test(token.value.trim()) ? "This is not a token: it has characters that no token has." : "The server does not respond. Is awatt serve still running?";
   }
 });
+form.querySelector("button").disabled = false; // before this the browser would send the form itself, and lose the token
