@@ -477,7 +477,7 @@ def test_a_token_typed_before_the_page_is_ready_is_not_lost(browser: Any, tmp_pa
     context = browser.new_context()
     page = context.new_page()
     held: list[Any] = []
-    page.route("**/static/sign-in.js", held.append)
+    page.route("**/static/sign-in.js", lambda route: held.append(route))
     page.goto(server.base, wait_until="commit")
     page.wait_for_selector("#sign-in button[disabled]")
     page.fill("#token", server.token)
