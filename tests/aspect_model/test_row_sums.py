@@ -9,6 +9,13 @@ from awatt.aspect_model.row_sums import row_sums
 TABLE = np.random.default_rng(0).normal(size=(50, 12)).astype(np.float32)
 
 
+@pytest.fixture(autouse=True, params=["as few", "as many"])
+def counted_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are added by numpy itself: what is done with many is tested with few, too."""
+    if request.param == "as many":
+        monkeypatch.setattr("awatt.aspect_model.row_sums._SMALL", 0)
+
+
 def drawn(lengths: list[int]) -> Sentences:
     ids = np.random.default_rng(1).integers(0, len(TABLE), sum(lengths))
     return Sentences(ids, np.array(lengths, dtype=np.int64))
