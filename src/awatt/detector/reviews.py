@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -34,16 +33,10 @@ def sample_reviews(texts: Iterable[str], size: int = SAMPLE) -> list[str]:
 
 def sample_texts(texts: Iterable[str], split: bool) -> list[str]:
     """A sample of the first texts; with ``split`` they are whole reviews, and their sentences count."""
-    first = _first(texts)
+    first = islice(texts, FIRST_ROWS)
     if split:
         return sample_reviews(sentence for text in first for _, sentence in split_sentences(text))
     return sample_reviews(first)
-
-
-def _first(texts: Iterable[str]) -> Iterator[str]:
-    """Up to where the file cannot be read any further, at most: that is said when the rows are due."""
-    with suppress(DataError):
-        yield from islice(texts, FIRST_ROWS)
 
 
 class ReadAhead:
