@@ -56,7 +56,11 @@ def test_rows_that_were_looked_at_come_again(looked_at: int) -> None:
     texts = ahead.texts()
     assert [next(texts) for _ in range(looked_at)] == ["a", "b", "c"][:looked_at]
     del texts  # a generator that is not used up
-    assert [batch.texts for batch in ahead] == [["a"], ["b"], ["c"]]
+    assert [(batch.texts, content == batch.content()) for batch, content in ahead] == [
+        (["a"], True),
+        (["b"], True),
+        (["c"], True),
+    ]
 
 
 def test_an_error_met_while_looking_ahead_is_raised_when_it_is_due() -> None:
@@ -64,7 +68,7 @@ def test_an_error_met_while_looking_ahead_is_raised_when_it_is_due() -> None:
     assert sample_texts(ahead.texts(), split=False) == ["a", "b"]
     found: list[list[str]] = []
     with pytest.raises(DataError, match="cut short"):
-        found.extend(batch.texts for batch in ahead)
+        found.extend(batch.texts for batch, _ in ahead)
     assert found == [["a"], ["b"]]
 
 

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict, dataclass, field
@@ -147,7 +147,7 @@ def detect_file(
             for name in RESUMED_COUNTS:
                 setattr(summary, name, writer.state.get(name, getattr(summary, name)))
         digest = RowDigest()
-        for read_so_far, (tables, counts) in detect(_skip(iter(read), writer, digest, source)):
+        for read_so_far, (tables, counts) in detect(_skip(read, writer, digest, source)):
             summary.add(counts)
             if summary.tally:
                 summary.tally.add(counts.values, counts.accepted)
@@ -200,21 +200,25 @@ def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
     }
 
 
-def _skip(batches: Iterator[Batch], writer: Any, digest: RowDigest, source: str) -> Iterator[tuple[str, Batch]]:
+def _skip(
+    batches: Iterable[tuple[Batch, bytes]], writer: Any, digest: RowDigest, source: str
+) -> Iterator[tuple[str, Batch]]:
     """Skip the rows that are already done; raise if they are not those that were read then. ``digest`` is of all.
 
-    Each batch comes with the digest of all rows up to its end.
+    Each batch comes with its content, and goes on with the digest of all rows up to its end.
     """
     left = writer.rows
-    for batch in batches:
-        done, rest = batch.part(slice(left)), batch.part(slice(left, None))
-        digest.add(done.content(), len(done.texts))
-        left -= len(done.texts)
-        if done.texts and not left:
-            digest.check(writer.state.get("read"), writer.rows, source)
-        digest.add(rest.content(), len(rest.texts))
-        if rest.texts:
-            yield str(digest), rest
+    for batch, content in batches:
+        if left:
+            done, batch = batch.part(slice(left)), batch.part(slice(left, None))
+            digest.add(done.content(), len(done.texts))
+            left -= len(done.texts)
+            if not left:
+                digest.check(writer.state.get("read"), writer.rows, source)
+            content = batch.content()
+        digest.add(content, len(batch.texts))
+        if batch.texts:
+            yield str(digest), batch
     if left:
         digest.check(writer.state.get("read"), writer.rows, source)
 

@@ -18,7 +18,7 @@ from awatt.detector.words import find_sentences
 from awatt.errors import AwattError
 from awatt.records.formats import to_json
 from awatt.records.tables import JsonLines, JsonTexts, Table, to_tables
-from awatt.records.writer import to_cell, to_json_lines
+from awatt.records.writer import around_values, to_cell, to_json_lines
 
 if TYPE_CHECKING:
     from awatt.detector.bulk import BulkConfig
@@ -54,7 +54,7 @@ class Batch(NamedTuple):
         """To tell whether rows have changed: that of parts, one after the other, is that of the whole."""
         if any(self.fields):
             rows = zip(self.texts, self.fields, strict=True)
-            joined = "".join(f"{text}{_END}{fields or ''}{_END}" for text, fields in rows)
+            joined = "".join([f"{text}{_END}{fields or ''}{_END}" for text, fields in rows])
         else:
             joined = f"{_END}{_END}".join([*self.texts, ""])
         return joined.encode(errors="surrogatepass")
@@ -173,8 +173,7 @@ class TableMaker:
         self.new = [f"{prefix}{name}" for name in ("aspects", "scores", "words", "sentences")]
         self.score_columns = [f"{prefix}score_{aspect}" for aspect in self.aspects]
         self.taken = {*self.new, *([] if self.kind == "jsonl" else self.score_columns)}
-        keys = [f"{to_json(aspect)}: ".replace("%", "%%") + "%s" for aspect in self.aspects]
-        self._scores = f"{{{', '.join(keys)}}}"  # JSON
+        self._around_scores = around_values(self.aspects)
         self._known: dict[bytes, object] = {}  # sets of aspects, as they are written
 
     def detect(self, detector: AspectDetector, batch: Batch) -> DetectedBatch:
@@ -209,7 +208,9 @@ class TableMaker:
         columns = {aspects: self._aspects(found.accepted)}
         steps = np.rint(found.scores * STEPS).astype(np.int64)
         if self.kind == "jsonl":
-            columns[scores] = JsonTexts(map(self._scores.__mod__, map(tuple, _SCORES[steps].tolist())))
+            pieces = np.empty((len(steps), 2 * steps.shape[1] + 1), dtype=object)
+            pieces[:, ::2], pieces[:, 1::2] = self._around_scores, _SCORES[steps]
+            columns[scores] = JsonTexts(map("".join, pieces.tolist()))
         else:
             values = steps / STEPS if self.kind == "parquet" else _SCORES[steps]
             columns.update(zip(self.score_columns, values.T.tolist(), strict=True))

@@ -40,11 +40,14 @@ def sample_texts(texts: Iterable[str], split: bool) -> list[str]:
 
 
 class ReadAhead:
-    """Batches of rows, of which the first can be looked at before they are due: nothing is read twice."""
+    """Batches of rows with their content, of which the first can be looked at before they are due.
+
+    Nothing is read twice.
+    """
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self._batches = batches
-        self._ahead: deque[Batch] = deque()
+        self._ahead: deque[tuple[Batch, bytes]] = deque()
         self._error: DataError | None = None  # of the reading, for when it is due
 
     def texts(self, most_batches: int | None = None) -> Iterator[str]:
@@ -58,14 +61,16 @@ class ReadAhead:
                 return
             if batch is None:
                 return
-            self._ahead.append(batch)
-            size += len(batch.content())
+            content = batch.content()
+            self._ahead.append((batch, content))
+            size += len(content)
             yield from batch.texts
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[tuple[Batch, bytes]]:
         """All batches."""
         while self._ahead:
             yield self._ahead.popleft()
         if self._error is not None:
             raise self._error
-        yield from self._batches
+        for batch in self._batches:
+            yield batch, batch.content()

@@ -94,21 +94,29 @@ class _Writer:
 class _JsonWriter(_Writer):
     def write(self, tables: Sequence[Table | JsonLines]) -> None:
         for table in tables:
-            self.stream.write(table.content if isinstance(table, JsonLines) else "".join(_json_lines(table)).encode())
+            self.stream.write(table.content if isinstance(table, JsonLines) else _json_lines(table).encode())
 
 
 def to_json_lines(tables: Sequence[Table]) -> JsonLines:
     """The bytes that would be written."""
-    content = "".join(chain.from_iterable(map(_json_lines, tables))).encode()
+    content = "".join(map(_json_lines, tables)).encode()
     return JsonLines(sum(table.n_rows for table in tables), content)
 
 
-def _json_lines(table: Table) -> Iterable[str]:
-    keys = [f"{to_json(name)}: ".replace("%", "%%") + "%s" for name in table.columns]
-    line = f"{{{', '.join(keys)}}}\n"
-    if not keys:
-        return [line] * table.n_rows
-    return map(line.__mod__, zip(*map(_to_json_texts, table.columns.values()), strict=True))
+def _json_lines(table: Table) -> str:
+    """All rows: what stands around the values is the same in each, so one join puts them together."""
+    row = [piece for text in around_values(table.columns) for piece in (text, "")][:-1]
+    row[-1] += "\n"
+    pieces = row * table.n_rows
+    for place, values in enumerate(table.columns.values()):
+        pieces[2 * place + 1 :: len(row)] = _to_json_texts(values)
+    return "".join(pieces)
+
+
+def around_values(names: Iterable[str]) -> list[str]:
+    """What stands before, between and after the values of an object in JSON."""
+    keys = [f"{to_json(name)}: " for name in names]
+    return ["{" + keys[0], *(f", {key}" for key in keys[1:]), "}"] if keys else ["{}"]
 
 
 def _to_json_texts(values: Sequence[object]) -> Iterable[str]:
