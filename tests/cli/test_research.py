@@ -82,7 +82,7 @@ def test_the_default_is_the_papers_method(data: Path, trained: Path) -> None:
     assert (found["method"], found["encoder"], found["threshold"]) == ("proto-awatt", "glove-cnn", "static")
     assert found["seed"] == 5
     assert found["settings"]["model"] == {
-        "e_m": 10,
+        "e_m": 4,
         "form": "linear",
         "support_attention": True,
         "attention_matrix": True,

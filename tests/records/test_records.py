@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from awatt.errors import AwattError, DataError
-from awatt.records import format_readers as readers
-from awatt.records import formats, lines, parquet_cells
+from awatt.records import formats, lines, parquet
+from awatt.records import source as sources
 from awatt.records.reader import Record, read_records, read_rows
 from awatt.records.writer import RecordWriter
 
@@ -509,7 +509,7 @@ def test_paths_that_are_not_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "x.txt").write_text("a")
-    monkeypatch.setattr(readers, "open", refuse, raising=False)
+    monkeypatch.setattr(sources, "open", refuse, raising=False)
     assert "cannot be read (Permission denied)" in str(error_of(tmp_path / "x.txt"))
 
 
@@ -645,11 +645,11 @@ def test_parquet_is_read_a_row_group_at_a_time(tmp_path: Path) -> None:
 
 READ_WITH_LITTLE_MEMORY = """
 import sys
-from awatt.records import format_readers
+from awatt.records import parquet
 from awatt.records.bounds import limited_memory
 from awatt.records.reader import read_rows
 
-format_readers.MAX_DECODING = 2**24
+parquet.MAX_DECODING = 2**24
 try:
     list(read_rows(sys.argv[1]))
 except Exception as error:
@@ -680,8 +680,8 @@ def test_long_rows_of_parquet_are_decoded_a_few_at_a_time(tmp_path: Path) -> Non
     pyarrow.parquet.write_table(table, path, use_dictionary=False)
     assert [len(rows) for rows in read_records(path, batch_size=12)] == [12]
     metadata = pyarrow.parquet.ParquetFile(path).metadata
-    assert parquet_cells.rows_at_once(metadata, most=12) == 5
-    assert parquet_cells.rows_at_once(metadata, most=3) == 3
+    assert parquet.rows_at_once(metadata, most=12) == 5
+    assert parquet.rows_at_once(metadata, most=3) == 3
 
 
 # ---- stdin and stdout ----

@@ -135,7 +135,7 @@ def test_a_run_leaves_its_model_its_log_and_its_settings(data: Path, tmp_path: P
     assert described["provenance"] == {"dataset": "toy", "splits": {"train": {"source": "made"}}}
     assert described["episode"] == {"n_way": 3, "n_shot": 2, "n_query": 2, "none_rate": 0.0}
     assert described["training"]["learning_rate"] == 1e-2
-    assert described["settings"]["model"]["e_m"] == 10  # a default, written out
+    assert described["settings"]["model"]["e_m"] == 4  # a default, written out
     assert described["settings"]["encoder"]["window"] == 3
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
     for words in ("proto-awatt", "toy (train: made)", "3-way 2-shot", "seed 5", awatt.__version__):

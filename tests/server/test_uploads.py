@@ -16,7 +16,7 @@ import pytest
 from awatt.errors import AwattError, DataError
 from awatt.records.bounds import Bounds, Meter
 from awatt.records.conversion import to_readable
-from awatt.records.parquet_cells import MAX_PIECE, MAX_REPEATED
+from awatt.records.parquet import MAX_PIECE, MAX_REPEATED
 from awatt.records.parquet_jsonl import parquet_to_jsonl
 from awatt.records.reader import read_records
 
@@ -77,7 +77,7 @@ def test_a_batch_of_huge_rows_is_shorter(tmp_path: Path) -> None:
 
 def test_a_list_of_a_billion_nothings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    monkeypatch.setattr("awatt.records.parquet_cells.MAX_REPEATED", 1000)
+    monkeypatch.setattr("awatt.records.parquet.MAX_REPEATED", 1000)
     (tmp_path / "bomb.parquet").write_bytes(parquet(pyarrow.table({"text": ["a"], "x": [[None] * 1001]})))
     with pytest.raises(DataError, match=r"'x\.list\.element' has 1,001 values"):
         list(read_records(tmp_path / "bomb.parquet"))

@@ -24,9 +24,9 @@ from awatt.detector.trial import check_state, try_detector
 from awatt.errors import AwattError, DataError
 from awatt.files import file_advice
 from awatt.folders import CARD, CONFIG, DETECTOR, Folder, kind_of, open_folder, write_folder
-from awatt.records.format_readers import OpenPart
 from awatt.records.formats import reason, to_json
 from awatt.records.reader import read_records
+from awatt.records.source import OpenPart
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector

@@ -2,133 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
 import re
-import shutil
-import sys
-import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
-from typing import IO, Any, NamedTuple, cast
 
-from awatt.errors import DataError, plural
+from awatt.errors import plural
 from awatt.files import parse_json
-from awatt.records.bounds import CountedStream, Meter, limited_memory
-from awatt.records.formats import (
-    DELIMITERS,
-    STANDARD_STREAM,
-    InvalidValueError,
-    allow_long_cells,
-    import_pyarrow,
-    reason,
-    short_repr,
-    to_json,
-)
+from awatt.records.formats import DELIMITERS, InvalidValueError, allow_long_cells, short_repr, to_json
 from awatt.records.lines import LineReader, RowSplitter
-from awatt.records.parquet_cells import (
-    MAX_DECODING,
-    MAX_PIECE,
-    check_lists,
-    dictionary_columns,
-    pieces,
-    read_cells,
-    rows_at_once,
-)
+from awatt.records.parquet import read_parquet
+from awatt.records.source import Block, Source
 
 _BETWEEN = int.from_bytes(os.urandom(8))
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # written as JSON escapes; one alone is an error
-
-
-class Block(NamedTuple):
-    """Rows, the line at which each begins, and about how many bytes they have together (0: counted with the next)."""
-
-    lines: Sequence[int]
-    rows: list[dict[str, object]]
-    size: int
-
-
-OnError = Callable[[DataError], None]
-
-
-def raise_error(error: DataError) -> None:
-    """An ``on_error`` that stops at the first error."""
-    raise error
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPart:
-    """A part of a file to read: its bytes or, of Parquet, the ``row_groups``. ``at_start``: it begins with the file."""
-
-    stream: IO[bytes]
-    at_start: bool = True
-    row_groups: list[int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What every reader needs."""
-
-    path: str
-    compressed: bool
-    text_column: str
-    batch_size: int
-    on_error: OnError
-    on_columns: Callable[[Sequence[str]], None]
-    part: OpenPart | None = None
-    opened: ExitStack = field(default_factory=ExitStack)  # closed after the last batch, or earlier
-    meter: Meter | None = None
-
-    def open(self) -> IO[bytes]:
-        """The bytes of the file, decompressed."""
-        stream: IO[bytes]
-        if self.part is not None:
-            stream = self.part.stream
-        elif self.path == STANDARD_STREAM:
-            stream = sys.stdin.buffer
-        else:
-            try:
-                stream = self.opened.enter_context(open(self.path, "rb"))  # noqa: SIM115 (the stack closes it)
-            except OSError as error:
-                raise self.read_error(error) from error
-        if self.compressed:
-            stream = cast("IO[bytes]", self.opened.enter_context(gzip.GzipFile(mode="rb", fileobj=stream)))
-            return stream if self.meter is None else cast("IO[bytes]", CountedStream(stream, self.meter))
-        return stream
-
-    def error(self, message: str, line: int | None = None, column: str | None = None) -> DataError:
-        """An error at a place in this file."""
-        return DataError(message, "stdin" if self.path == STANDARD_STREAM else self.path, line, column)
-
-    def read_error(self, error: Exception, line: int | None = None) -> DataError:
-        """The error for bytes that cannot be read or decompressed."""
-        if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
-            advice = "Download the file again, or remove '.gz' from its name if it is not compressed."
-            return self.error(f"the gzip data is cut short or broken ({error}). {advice}", line)
-        return self.error(f"cannot be read ({reason(error)}). Check its permissions and the disk.", line)
-
-    def check_names(self, names: Sequence[str], line: int) -> None:
-        """Raise if a name occurs twice."""
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise self.error("this column name occurs more than once. Rename one of them.", line, name)
-
-    def check_columns(self, names: Sequence[str], line: int) -> None:
-        """Raise if a name occurs twice or the text column is missing."""
-        self.check_names(names, line)
-        if self.text_column not in names:
-            found = ", ".join(map(repr, names)) or "none"
-            advice = "Name the one that holds the text with --text-column."
-            if len(names) == 1 and ";" in names[0]:  # which some spreadsheets write as CSV
-                advice = "The cells seem to be separated by ';'. Save the file with commas, or with tabs as .tsv."
-            raise self.error(f"no such column; the columns are: {found}. {advice}", line, self.text_column)
 
 
 @contextmanager
@@ -275,58 +167,9 @@ def _rows_of_cells(
     yield Block(lines, rows, size)
 
 
-def _read_parquet(source: Source) -> Iterator[Block]:
-    pyarrow = import_pyarrow()
-    stream = source.open()
-    if source.compressed or not stream.seekable():  # Parquet readers start at the end of the file
-        spool = source.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
-        try:
-            shutil.copyfileobj(stream, spool)
-        except (OSError, EOFError, zlib.error) as error:
-            raise source.read_error(error) from error
-        stream = spool
-    line = 0
-    try:
-        with limited_memory(MAX_DECODING):
-            metadata = pyarrow.parquet.ParquetFile(stream).metadata
-        if problem := check_lists(metadata):
-            raise source.error(problem)
-        options = {"metadata": metadata, "read_dictionary": dictionary_columns(metadata), "buffer_size": 2**20}
-        file = source.opened.enter_context(pyarrow.parquet.ParquetFile(stream, **options))
-        names = file.schema_arrow.names
-        source.check_columns(names, 1)
-        source.on_columns(names)
-        groups, rows = source.part and source.part.row_groups, rows_at_once(metadata, source.batch_size)
-        batches = file.iter_batches(rows, row_groups=groups, use_threads=False)
-        for piece, size in _pieces_within_memory(batches):
-            first, line = line + 1, line + piece.num_rows
-            if size > MAX_PIECE:
-                source.on_error(source.error(f"the row is larger than {MAX_PIECE:,} bytes. Shorten or split it.", line))
-                continue
-            cells = zip(*map(read_cells, piece.columns), strict=True)
-            yield Block(range(first, line + 1), [dict(zip(names, row, strict=True)) for row in cells], size)
-    except MemoryError as error:
-        advice = "Write shorter rows and smaller row groups."
-        found = f"reading it needs more than {MAX_DECODING // 2**20} MB of memory ({reason(error)})"
-        raise source.error(f"{found}. {advice}", line + 1) from error
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        advice = "Write the file again, or give it the suffix of its format."
-        raise source.error(f"broken or not Parquet ({reason(error)}). {advice}", line + 1) from error
-
-
-def _pieces_within_memory(batches: Iterator[Any]) -> Iterator[tuple[Any, int]]:
-    """The pieces of all batches. Arrow decodes a page as a whole, and a few bytes can be a page of gigabytes."""
-    while True:
-        with limited_memory(MAX_DECODING):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield from pieces(batch)
-
-
 READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "jsonl": _read_json,
     **{kind: partial(_read_delimited, delimiter=delimiter) for kind, delimiter in DELIMITERS.items()},
-    "parquet": _read_parquet,
+    "parquet": read_parquet,
     "txt": _read_text,
 }

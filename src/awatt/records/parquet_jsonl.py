@@ -19,8 +19,9 @@ from typing import IO
 
 from awatt.errors import AwattError
 from awatt.records.bounds import Bounds, Meter
-from awatt.records.format_readers import READERS, OpenPart, Source, raise_error
+from awatt.records.format_readers import READERS
 from awatt.records.formats import to_json
+from awatt.records.source import OpenPart, Source, raise_error
 
 MAX_MEMORY = 768 * 2**20  # bytes of the process, of which Python and Arrow take about 100 MB
 BROKEN, TOO_LARGE = 2, 3  # exit codes; any other means that the memory was not enough

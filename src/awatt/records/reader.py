@@ -19,8 +19,9 @@ from typing import cast
 from awatt.errors import AwattError, DataError
 from awatt.files import parse_json
 from awatt.records.bounds import Meter
-from awatt.records.format_readers import READERS, Block, OnError, OpenPart, Source, raise_error
+from awatt.records.format_readers import READERS
 from awatt.records.formats import SEPARATORS, STANDARD_STREAM, InvalidValueError, Row, format_of, short_repr
+from awatt.records.source import Block, OnError, OpenPart, Source, raise_error
 
 MAX_BATCH = 64 * 2**20  # bytes: a batch of huge rows is shorter, so that it fits into memory
 

@@ -31,9 +31,9 @@ from awatt.detector.columns import Batch, TableMaker
 from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.errors import AwattError, DataError
 from awatt.records.digest import RowDigest
-from awatt.records.format_readers import OpenPart
 from awatt.records.formats import FORMATS, STANDARD_STREAM, format_of
 from awatt.records.reader import read_rows
+from awatt.records.source import OpenPart
 from awatt.records.writer import RecordWriter
 from awatt.scale.connection import LOCAL, connected, count_workers, one_line, run_tasks
 from awatt.scale.job import Job, PartReport, read_report, write_report

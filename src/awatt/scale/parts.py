@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import IO, cast
 
-from awatt.records.format_readers import OpenPart
 from awatt.records.formats import DELIMITERS, allow_long_cells, format_of, import_pyarrow
 from awatt.records.lines import LineReader, RowSplitter
+from awatt.records.source import OpenPart
 from awatt.scale.storage import open_file
 
 

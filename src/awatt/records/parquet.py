@@ -2,15 +2,72 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from awatt.records.bounds import limited_memory
+from awatt.records.formats import import_pyarrow, reason
+from awatt.records.source import Block, Source
 
 MAX_REPEATED = 2**26  # values of a list column in one row group: those of a row are decoded together
 MAX_DECODING = 2**29  # bytes that Arrow may take to decode a batch, beside 1 GB that it reserves at times
 MAX_PIECE = 2**24  # bytes of Arrow's values that become Python's at a time; a row that has more is left out
 
 
-def check_lists(metadata: Any) -> str | None:
+def read_parquet(source: Source) -> Iterator[Block]:
+    """Blocks of rows."""
+    pyarrow = import_pyarrow()
+    stream = source.open()
+    if source.compressed or not stream.seekable():  # Parquet readers start at the end of the file
+        spool = source.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
+        try:
+            shutil.copyfileobj(stream, spool)
+        except (OSError, EOFError, zlib.error) as error:
+            raise source.read_error(error) from error
+        stream = spool
+    line = 0
+    try:
+        with limited_memory(MAX_DECODING):
+            metadata = pyarrow.parquet.ParquetFile(stream).metadata
+        if problem := _check_lists(metadata):
+            raise source.error(problem)
+        options = {"metadata": metadata, "read_dictionary": _dictionary_columns(metadata), "buffer_size": 2**20}
+        file = source.opened.enter_context(pyarrow.parquet.ParquetFile(stream, **options))
+        names = file.schema_arrow.names
+        source.check_columns(names, 1)
+        source.on_columns(names)
+        groups, rows = source.part and source.part.row_groups, rows_at_once(metadata, source.batch_size)
+        batches = file.iter_batches(rows, row_groups=groups, use_threads=False)
+        for piece, size in _pieces_within_memory(batches):
+            first, line = line + 1, line + piece.num_rows
+            if size > MAX_PIECE:
+                source.on_error(source.error(f"the row is larger than {MAX_PIECE:,} bytes. Shorten or split it.", line))
+                continue
+            cells = zip(*map(_read_cells, piece.columns), strict=True)
+            yield Block(range(first, line + 1), [dict(zip(names, row, strict=True)) for row in cells], size)
+    except MemoryError as error:
+        advice = "Write shorter rows and smaller row groups."
+        found = f"reading it needs more than {MAX_DECODING // 2**20} MB of memory ({reason(error)})"
+        raise source.error(f"{found}. {advice}", line + 1) from error
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        advice = "Write the file again, or give it the suffix of its format."
+        raise source.error(f"broken or not Parquet ({reason(error)}). {advice}", line + 1) from error
+
+
+def _pieces_within_memory(batches: Iterator[Any]) -> Iterator[tuple[Any, int]]:
+    """The pieces of all batches. Arrow decodes a page as a whole, and a few bytes can be a page of gigabytes."""
+    while True:
+        with limited_memory(MAX_DECODING):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield from _pieces(batch)
+
+
+def _check_lists(metadata: Any) -> str | None:
     """What is wrong with the list columns: a few bytes can stand for a billion values in one row."""
     repeated = [i for i in range(metadata.num_columns) if metadata.schema.column(i).max_repetition_level]
     for number in range(metadata.num_row_groups):
@@ -29,7 +86,7 @@ def rows_at_once(metadata: Any, most: int) -> int:
     return max(1, min(most, MAX_PIECE // max(longest, 1)))
 
 
-def dictionary_columns(metadata: Any) -> list[str]:
+def _dictionary_columns(metadata: Any) -> list[str]:
     """The columns to read as a dictionary, which Arrow would otherwise expand. It cannot do so with delta encodings."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     columns = [(i, metadata.schema.column(i)) for i in range(metadata.num_columns)]
@@ -41,8 +98,8 @@ def dictionary_columns(metadata: Any) -> list[str]:
     ]
 
 
-def pieces(batch: Any) -> Iterator[tuple[Any, int]]:
-    """The batch, or its rows one by one if it is large; each with the size that `read_cells` makes of it."""
+def _pieces(batch: Any) -> Iterator[tuple[Any, int]]:
+    """The batch, or its rows one by one if it is large; each with the size that `_read_cells` makes of it."""
     size = sum(map(_size, batch.columns))
     if size <= MAX_PIECE:
         yield batch, size
@@ -72,7 +129,7 @@ def _size(column: Any, nested: bool = False) -> int:
     return size + int(column.nbytes)
 
 
-def read_cells(column: Any) -> Iterable[object]:
+def _read_cells(column: Any) -> Iterable[object]:
     """The values of a column of a batch. Equal ones of a dictionary are one object."""
     from pyarrow import types
 
