@@ -111,16 +111,6 @@ def test_inference_takes_the_mode(make_scored: Make) -> None:
     assert constant(2.0, 4.0).select(scored).tolist() == [[[True, True, False]]]  # 1/4
 
 
-def test_the_threshold_acts_on_the_ranking_at_its_temperature(make_scored: Make) -> None:
-    scored = make_scored([[0.9, 0.05, 0.05]], scores=[[0.0, -2.0, -4.0]])
-    # e^0, e^-1, e^-2 at T = 2: 1 / 1.503215, 0.367879 / 1.503215, 0.135335 / 1.503215
-    found = constant(2.0, 2.0, temperature=2.0).ranking(scored)[0, 0].tolist()
-    assert found == pytest.approx([0.665241, 0.244728, 0.090031], abs=1e-6)
-    # The mode is 0.2: above the second probability at T = 1 (0.117310), below it at T = 2.
-    assert constant(1.5, 3.0, temperature=1.0).select(scored).tolist() == [[[True, False, False]]]
-    assert constant(1.5, 3.0, temperature=2.0).select(scored).tolist() == [[[True, True, False]]]
-
-
 def test_the_default_temperature_is_two() -> None:
     assert PolicyConfig().temperature == 2.0
 
@@ -146,6 +136,20 @@ def test_the_loss_by_hand(make_scored: Make, monkeypatch: pytest.MonkeyPatch, ta
     fix_sample(monkeypatch, tau)
     loss = constant(1.5, 3.0).loss(make_scored([[0.6, 0.3, 0.1]], [[1, 0, 0]]))
     assert loss.item() == pytest.approx(-gain * log_density(tau, 1.5, 3.0), abs=1e-5)
+
+
+def test_the_temperature_smooths_the_reward_but_not_the_ranking_at_inference(
+    make_scored: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fix_sample(monkeypatch, 0.5)
+    scored = make_scored([[0.867, 0.117, 0.016]], [[1, 0, 0]], scores=[[0.0, -2.0, -4.0]])
+    # At T = 2 the ranking is e^0, e^-1, e^-2 / 1.503215 = 0.665, 0.245, 0.090: the mode, 0.2, selects two (F1 2/3), the
+    # sample, 0.5, one (F1 1). At T = 1 both select one.
+    plain, smooth = (constant(1.5, 3.0, temperature=temperature) for temperature in (1.0, 2.0))
+    assert plain.loss(scored).item() == 0
+    assert smooth.loss(scored).item() == pytest.approx(-1 / 3 * log_density(0.5, 1.5, 3.0), abs=1e-5)
+    for policy in (plain, smooth):
+        assert policy.select(scored).tolist() == [[[True, False, False]]]
 
 
 @pytest.mark.parametrize(("tau", "gain"), GAINS)

@@ -21,7 +21,7 @@ class PolicyConfig:
     """The paper specifies linear layers and T = 2, but not the size of the layers."""
 
     hidden: int = 64
-    #: smooths the peaked ranking, so that more sampled thresholds change the reward
+    #: smooths the peaked ranking while the policy learns, so that more sampled thresholds change the reward
     temperature: float = 2.0
     #: "query": F1 of each query's selected aspects, as in the paper; "episode": its effect on the episode's macro-F1
     reward: str = "query"
@@ -89,10 +89,6 @@ class Policy(Threshold):
         self.a = nn.Linear(config.hidden, 1)
         self.b = nn.Linear(config.hidden, 1)
 
-    def ranking(self, scored: Scored) -> Tensor:
-        """The ranking at temperature T, to which the threshold is applied."""
-        return softmax(scored.scores / self.config.temperature)
-
     def parameters_of(self, scored: Scored) -> tuple[Tensor, Tensor]:
         """a and b of each query. (episodes, n_query) each
 
@@ -118,7 +114,7 @@ class Policy(Threshold):
 
     def evidence(self, scored: Scored) -> Tensor:
         """The ranking minus the query's threshold; inference takes the mode of the distribution."""
-        return self.ranking(scored) - beta_mode(*self.parameters_of(scored))[..., None]
+        return scored.probabilities - beta_mode(*self.parameters_of(scored))[..., None]
 
     def accept(self, evidence: Tensor) -> Tensor:
         return evidence >= 0
@@ -126,7 +122,7 @@ class Policy(Threshold):
     def loss(self, scored: Scored) -> Tensor:
         """Eq. 8: -(score - score*) log P(tau), the rewards of a sampled threshold and of the mode."""
         a, b = self.parameters_of(scored)
-        ranking = self.ranking(scored).detach()
+        ranking = softmax(scored.scores.detach() / self.config.temperature)
         with torch.no_grad():
             # Kept off 0 and 1, where log P is infinite.
             tau = torch.distributions.Beta(a, b).sample().clamp(1e-4, 1 - 1e-4)
