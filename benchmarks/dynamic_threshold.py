@@ -139,7 +139,8 @@ def main() -> None:
         for dataset in DATASETS:
             for seed in SEEDS:
                 run(dataset, seed, options.data, options.runs)
-    results = [json.loads(file.read_text("utf-8")) for file in sorted(RESULTS.glob("*/*.json"))]
+    files = [result_file(dataset, seed) for dataset in DATASETS for seed in SEEDS]
+    results = [json.loads(file.read_text("utf-8")) for file in files if file.exists()]
     print("\n".join(table(results)))
 
 
