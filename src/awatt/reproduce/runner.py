@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from awatt import __version__
 from awatt.data.corpus import load_corpus
@@ -27,6 +27,9 @@ from awatt.files import write_text
 from awatt.reproduce.results import missing, result_path
 from awatt.reproduce.suites import BUNDLED, TEST_EPISODES, Run, figures_of
 from awatt.research.evaluation import measure
+
+if TYPE_CHECKING:
+    from awatt.research.runs import RunConfig
 
 
 def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -44,11 +47,9 @@ def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]
     require("torch", "train").set_num_threads(1)
     from awatt.reproduce.figure_data import MEASURES
     from awatt.research.scoring import measure_system, score_episodes
-    from awatt.research.settings import resolve_run
     from awatt.research.training import train
 
-    options = {"method": run.method, "encoder": run.encoder_kind, "threshold": run.threshold, "seed": run.seed}
-    config = resolve_run(None, options, {"n_way": run.n_way, "n_shot": run.n_shot}, [*run.settings, *overrides])
+    config = resolve(run, overrides)
     folder, dataset, shape = work / run.name, data / run.dataset, config.shape
     system = train(config, dataset, folder, resume=True, device="cpu")
     tested = measure_system(
@@ -67,6 +68,14 @@ def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]
     if figures := figures_of(run):
         result["figures"] = {name: MEASURES[name](system, dataset, shape, run.seed) for name in figures}
     return result
+
+
+def resolve(run: Run, overrides: tuple[str, ...] = ()) -> RunConfig:
+    """Every setting of a run."""
+    from awatt.research.settings import resolve_run
+
+    options = {"method": run.method, "encoder": run.encoder_kind, "threshold": run.threshold, "seed": run.seed}
+    return resolve_run(None, options, {"n_way": run.n_way, "n_shot": run.n_shot}, [*run.settings, *overrides])
 
 
 def _test_bundled(run: Run, data: Path) -> dict[str, Any]:
