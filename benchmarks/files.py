@@ -35,8 +35,9 @@ from awatt.detector.bulk import BulkConfig, detect_file
 from awatt.detector.columns import Batch, TableMaker, find
 from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.files import shared_folder, write_text
+from awatt.records.format_writers import to_json_lines
 from awatt.records.reader import read_rows
-from awatt.records.writer import RecordWriter, to_json_lines
+from awatt.records.writer import RecordWriter
 from awatt.reproduce.bench_files import TOKENIZER, WAYS, least_cpu_seconds, measure, tokenize, write_rows
 
 Found = dict[str, Any]

@@ -850,7 +850,7 @@ def test_csv_as_written(tmp_path: Path) -> None:
 
 
 def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.records.writer.ROW_GROUP", 2)
+    monkeypatch.setattr("awatt.records.format_writers.ROW_GROUP", 2)
     first: dict[str, Any] = {"text": "a", "aspects": [], "scores": {"x": 1.0}, "note": None}
     later = {"text": "b", "aspects": ["x"], "scores": {"x": 2}, "note": "late"}
     with RecordWriter(tmp_path / "x.parquet") as writer:
@@ -880,7 +880,7 @@ def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_parquet_rows_that_differ_from_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: dict[str, Any], message: str
 ) -> None:
-    monkeypatch.setattr("awatt.records.writer.ROW_GROUP", 1)
+    monkeypatch.setattr("awatt.records.format_writers.ROW_GROUP", 1)
     first = {"text": "a", "count": 1, "scores": {"x": 1.0}, "aspects": ["x"]}
     with pytest.raises(AwattError, match=message):
         write(tmp_path / "x.parquet", [first], [first | later])

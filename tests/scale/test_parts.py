@@ -39,7 +39,7 @@ def test_lines_are_counted_as_the_reader_counts_them(tmp_path: Path) -> None:
 
 
 def test_parquet_is_split_between_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("awatt.records.writer.ROW_GROUP", 10)
+    monkeypatch.setattr("awatt.records.format_writers.ROW_GROUP", 10)
     path, texts = tmp_path / "in.parquet", [f"text {number}" for number in range(95)]
     with RecordWriter(path) as writer:
         for first in range(0, 95, 10):

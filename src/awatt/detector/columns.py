@@ -16,9 +16,9 @@ from awatt.detector.examples import check_texts
 from awatt.detector.marks import Marks
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError
+from awatt.records.format_writers import around_values, to_cell, to_json_lines
 from awatt.records.formats import to_json
 from awatt.records.tables import JsonLines, JsonTexts, Table, to_tables
-from awatt.records.writer import around_values, to_cell, to_json_lines
 
 if TYPE_CHECKING:
     from awatt.detector.bulk import BulkConfig

@@ -17,9 +17,9 @@ from typing import IO, Any, Self, cast
 
 from awatt.errors import AwattError
 from awatt.files import FileLock, file_advice, write_text
+from awatt.records.format_writers import WRITERS
 from awatt.records.formats import OUT_FORMATS, InvalidValueError, Row, format_of, reason
 from awatt.records.tables import JsonLines, Table, to_tables
-from awatt.records.writer import WRITERS
 
 RESUMABLE = ("jsonl", "csv", "tsv", "excel")
 JOURNAL_FIELDS = {"rows": int, "bytes": int, "columns": list, "state": dict, "settings": dict}
