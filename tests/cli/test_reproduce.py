@@ -140,12 +140,17 @@ def test_several_items_share_their_runs_and_write_tables_and_figures(
     arguments = ("--seeds", "5", "--data", tmp_path, "--out", tmp_path / "out")
     code, out, err = run("reproduce", "figure-repeats", "overview-single", *arguments)
     assert code == 0
-    assert "0 of 18 runs done, 18 to go" in err
+    assert "0 of 19 runs done, 19 to go" in err
     assert "FewAsp/5x5/proto-awatt+e_M-50-seed5" in err
     assert out.startswith("# Seven methods")
     assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {
         f"figure-repeats.{suffix}" for suffix in ("csv", "png", "svg")
     }
+    code, _, err = run("reproduce", "figure-repeats", *arguments)
+    assert code == 0
+    assert "6 of 6 runs done" in err
+    assert "Warning: 6 results made with other settings or data, such as FewAsp/5x5/proto-awatt" in err
+    assert "(method is imp, now proto-awatt). Delete what should be run again." in err
 
 
 def test_models_and_encoders_are_listed_one_line_each(run: Run) -> None:

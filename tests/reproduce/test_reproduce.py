@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from awatt.errors import AwattError
 from awatt.reproduce.published import ABLATIONS, ENCODERS, MAIN, STATISTICS
 from awatt.reproduce.results import missing, result_path
-from awatt.reproduce.runner import run_all, run_one
+from awatt.reproduce.runner import outdated, run_all, run_one
 from awatt.reproduce.suites import ITEMS, OURS, SEEDS, VARIANTS, Choice, Run, figures_of
 
 
@@ -161,6 +162,25 @@ def test_a_run_leaves_one_small_result_and_no_model(datasets: Path, tmp_path: Pa
     assert found["run"]["provenance"]["splits"]["train"]["source"] == "made"
     assert found["epochs"] == 2
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+
+
+def test_results_with_other_settings_or_data_are_found(datasets: Path, tmp_path: Path) -> None:
+    run_one(RUN, datasets, tmp_path, tmp_path / "work", overrides(datasets))
+    path = result_path(tmp_path, RUN)
+    result = json.loads(path.read_text("utf-8"))
+
+    def found(data: Path | None = datasets) -> list[str]:
+        return list(outdated([RUN, replace(RUN, seed=10)], data, tmp_path, overrides(datasets)).values())
+
+    assert found() == []
+    result["run"]["sha256"]["train"] = "0"
+    del result["run"]["training"]["loss"]  # a setting that is newer than the result
+    path.write_text(json.dumps(result), "utf-8")
+    assert found() == ["another train split"]
+    assert found(None) == []
+    result["run"]["settings"]["encoder"]["hidden"] = 9
+    path.write_text(json.dumps(result), "utf-8")
+    assert found(None) == ["encoder.hidden is 9, now 8"]
 
 
 def test_finished_runs_are_skipped_and_a_stopped_run_ends_with_the_same_result(datasets: Path, tmp_path: Path) -> None:

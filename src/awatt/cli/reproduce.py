@@ -132,6 +132,7 @@ def _run(
     if runs:
         total = len(set(runs))
         typer.echo(f"{total - len(todo)} of {plural(total, 'run')} done, {len(todo)} to go.", err=True)
+        _warn_of_outdated(set(runs).difference(todo), data, results, overrides)
     plan = make_plan(todo, results)
     if dry_run:
         for run, seconds in plan.seconds.items():
@@ -149,6 +150,22 @@ def _run(
 
             run_all(runs, _needed(data), results, work, jobs, overrides, progress.on_done)
     return True
+
+
+def _warn_of_outdated(done: set[Run], data: Path | None, results: Path, overrides: tuple[str, ...]) -> None:
+    """Say which results would come out differently today; without torch, which knows the settings, say nothing."""
+    from importlib.util import find_spec
+
+    from awatt.cli.drawing import plural
+
+    if not done or find_spec("torch") is None:
+        return
+    from awatt.reproduce.runner import outdated
+
+    if found := outdated(sorted(done, key=lambda run: run.name), data, results, overrides):
+        run, difference = next(iter(found.items()))
+        made = f"{plural(len(found), 'result')} made with other settings or data, such as {run.name} ({difference})"
+        typer.echo(f"Warning: {made}. Delete what should be run again.", err=True)
 
 
 def _publish(items: list[str], choice: Choice, data: Path | None, results: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -60,6 +61,11 @@ def find_split(folder: Path, split: str) -> Path:
         f"{folder} has no {split} split. Put {split}.json (FewAsp's format) or {split}.jsonl there, "
         "or build the datasets with 'awatt data build'."
     )
+
+
+def hash_splits(folder: Path) -> dict[str, str]:
+    """SHA-256 of the files that a run is trained and chosen with."""
+    return {split: hashlib.sha256(find_split(folder, split).read_bytes()).hexdigest() for split in ("train", "val")}
 
 
 def load_corpus(folder: Path, split: str) -> Corpus:

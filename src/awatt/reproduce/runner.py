@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,12 +19,12 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from awatt import __version__
-from awatt.data.corpus import load_corpus
+from awatt.data.corpus import hash_splits, load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.detector.models import read_model
 from awatt.errors import require
 from awatt.files import write_text
-from awatt.reproduce.results import missing, result_path
+from awatt.reproduce.results import load_result, missing, result_path
 from awatt.reproduce.suites import BUNDLED, TEST_EPISODES, Run, figures_of
 from awatt.research.evaluation import measure
 
@@ -76,6 +76,38 @@ def resolve(run: Run, overrides: tuple[str, ...] = ()) -> RunConfig:
 
     options = {"method": run.method, "encoder": run.encoder_kind, "threshold": run.threshold, "seed": run.seed}
     return resolve_run(None, options, {"n_way": run.n_way, "n_shot": run.n_shot}, [*run.settings, *overrides])
+
+
+def outdated(runs: Iterable[Run], data: Path | None, results: Path, overrides: tuple[str, ...] = ()) -> dict[Run, str]:
+    """Finished runs whose result has other settings than a new run would have, or another dataset: what differs first.
+
+    A setting that is not in the result, because it did not exist yet, does not count.
+    """
+    found: dict[Run, str] = {}
+    hashes: dict[str, dict[str, str]] = {}
+    for run in runs:
+        result = None if run.method == BUNDLED else load_result(results, run)
+        if result is None:
+            continue
+        wanted = resolve(run, overrides).describe()
+        if data is not None and (data / run.dataset).is_dir():
+            if run.dataset not in hashes:
+                hashes[run.dataset] = hash_splits(data / run.dataset)
+            wanted["sha256"] = hashes[run.dataset]
+        difference = next(_differences(result["run"], json.loads(json.dumps(wanted))), None)
+        if difference is not None:
+            found[run] = difference
+    return found
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], section: str = "") -> Iterator[str]:
+    for name in filter(found.__contains__, wanted):
+        place = f"{section}{name}"
+        if isinstance(found[name], dict):
+            yield from _differences(found[name], wanted[name], "" if name == "settings" else f"{place}.")
+        elif found[name] != wanted[name]:
+            is_data = section == "sha256."
+            yield f"another {name} split" if is_data else f"{place} is {found[name]}, now {wanted[name]}"
 
 
 def _test_bundled(run: Run, data: Path) -> dict[str, Any]:

@@ -8,7 +8,6 @@ as an uninterrupted one.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from awatt.data.corpus import Corpus, find_split, load_corpus
+from awatt.data.corpus import Corpus, find_split, hash_splits, load_corpus
 from awatt.data.episode import Episode
 from awatt.data.fewasp import SPLITS, read_json
 from awatt.data.sampler import EpisodeSampler, feasible_shapes
@@ -98,8 +97,7 @@ def train(
     folder = RunFolder(out)
     trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
     # Only now, so that an error in the data or the settings leaves no half-started run behind.
-    files = {split: hashlib.sha256(find_split(data, split).read_bytes()).hexdigest() for split in ("train", "val")}
-    described = {**config.describe(), "data": data.resolve().name, "sha256": files, "provenance": source}
+    described = {**config.describe(), "data": data.resolve().name, "sha256": hash_splits(data), "provenance": source}
     folder.open(described, resume)
     trainer.run(on_step, on_epoch)
     return System.load(out)
