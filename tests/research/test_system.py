@@ -357,6 +357,6 @@ def test_settings_that_do_not_fit_the_weights_are_an_error(saved: Path) -> None:
     settings["model"]["e_m"] = 7
     rewrite(settings=settings)(saved)
     with pytest.raises(
-        DataError, match=r"has float32 \(6, 10\) for 'model\.weight', but its config\.json needs float32 \(6, 7\)"
+        DataError, match=r"has float32 \(6, 4\) for 'model\.weight', but its config\.json needs float32 \(6, 7\)"
     ):
         System.load(saved)

@@ -322,7 +322,7 @@ def test_acceptance_is_better_than_static_on_off_topic_sentences(data: Path, tmp
         batches = score_episodes(trained, load_corpus(data, "test"), shape, 100, 7)
         found[threshold] = measure_system(trained, batches)
     new, old = found["acceptance"], found["static"]
-    assert new["macro_f1"] > old["macro_f1"] + 0.1
+    assert new["macro_f1"] > old["macro_f1"] + 0.05
     assert new["none_auroc"] > old["none_auroc"] + 0.1
     assert new["false_aspects_per_100"] < old["false_aspects_per_100"] / 2
 
