@@ -80,7 +80,7 @@ def test_figures_reuse_the_runs_of_the_tables() -> None:
     tables = {run for name in ITEMS if name.startswith("table") for run in ITEMS[name].runs(one)}
     new = [run for name in ITEMS if name.startswith("figure") for run in ITEMS[name].runs(one) if run not in tables]
     assert [run.variant for run in new] == ["e_M 1", "e_M 5", "e_M 10", "e_M 25", "e_M 50"]
-    assert len({run.name for run in new}) == 4
+    assert len({run.name for run in new}) == 5
 
 
 def test_a_run_measures_the_data_of_the_figures_that_show_it() -> None:
