@@ -11,7 +11,7 @@ import pytest
 
 from awatt.reproduce.formats import Measured, Table, as_csv, latex, markdown, markdown_lines
 from awatt.reproduce.statistics import statistics_path
-from awatt.reproduce.suites import Run
+from awatt.reproduce.suites import VARIANTS, Run
 from awatt.reproduce.tables import headline, rows, table
 
 Write = Callable[..., None]
@@ -71,6 +71,21 @@ def test_one_common_seed_gives_no_dagger(results: Path, write_result: Write) -> 
         write_result(awatt(seed), 0.9, 0.9)
     write_result(Run("FewAsp", 5, 5, "prototypical", 5), 0.1, 0.1)
     assert not {"†", "‡"} & set("".join(texts(rows([awatt(5), awatt(10)], results)[0])))
+
+
+def test_the_rows_of_an_ablation_have_the_same_seeds(results: Path, write_result: Write) -> None:
+    def run(variant: str, seed: int) -> Run:
+        threshold, settings = VARIANTS[variant]
+        return Run("FewAsp", 10, 5, "proto-awatt", seed, threshold=threshold, settings=settings, variant=variant)
+
+    for seed, f1 in ((5, 0.6), (10, 0.7), (15, 0.8)):
+        write_result(run("full", seed), 0.9, f1)
+    for seed in (10, 15, 20):
+        write_result(run("w/o SA", seed), 0.9, 0.5)
+    whole, part = (texts(row) for row in table("table-ablation", results).rows)
+    assert whole[5].startswith("75.00 ± ")
+    assert whole[8] == part[8] == "10 15"
+    assert [texts(row)[8] for row in rows([run("full", 5), run("w/o SA", 10)], results, same_seeds=True)] == ["5", "10"]
 
 
 def test_the_encoder_table_names_every_encoder_and_quotes_those_without_results(

@@ -23,6 +23,8 @@ NOTES = (
     "† and ‡ mark results significantly above Prototypical Network and Proto-HATT: p < 0.05 in a two-sided paired "
     "t-test over the seeds that both have, at least two.",
 )
+#: tables of one model's variants
+VARIANTS_OF_ONE = ("table-ablation", "table-ablation-all", "table-encoders")
 #: note of tables with our own rows
 OWN_ROWS = (
     "The bundled model is trained on the train splits of all three datasets, and its examples carry all their labels: "
@@ -65,7 +67,7 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
     choice = choice or Choice()
     if name == "table-encoders" and not choice.encoders:  # existing results need no weights
         choice = replace(choice, encoders=tuple((encoder, "") for encoder in TRANSFORMERS))
-    found = rows(item.runs(choice), results, every_encoder=name == "table-encoders")
+    found = rows(item.runs(choice), results, every_encoder=name == "table-encoders", same_seeds=name in VARIANTS_OF_ONE)
     if found and name == "table-encoders":
         found += _quoted_encoders({str(row[1]) for row in found})
     notes: tuple[str, ...] = (
@@ -76,14 +78,28 @@ def table(name: str, results: Path, choice: Choice | None = None) -> Table:
     return Table(item.title, HEADER, tuple(found), notes)
 
 
-def rows(runs: Iterable[Run], results: Path, every_encoder: bool = False) -> list[tuple[str | Measured, ...]]:
-    """One row per (setting, method, variant) with a result; ``every_encoder`` also names the default, GloVe + CNN."""
-    groups: dict[Run, list[dict[str, Any]]] = {}
+def rows(
+    runs: Iterable[Run], results: Path, every_encoder: bool = False, same_seeds: bool = False
+) -> list[tuple[str | Measured, ...]]:
+    """One row per (setting, method, variant) with a result.
+
+    ``every_encoder`` also names the default, GloVe + CNN. With ``same_seeds`` all rows of a dataset have the seeds that
+    they have in common, if there are any.
+    """
+    groups: dict[Run, dict[int, dict[str, Any]]] = {}
+    common: dict[str, set[int]] = {}
     for run in runs:
         result = load_result(results, run)
         if result is not None:
-            groups.setdefault(replace(run, seed=0), []).append(result)
-    return [(*_name(run, found, every_encoder), *_numbers(run, found, results)) for run, found in groups.items()]
+            groups.setdefault(replace(run, seed=0), {})[run.seed] = result
+    for run, found in groups.items():
+        common[run.dataset] = common.get(run.dataset, found.keys()) & found.keys()
+    shown: list[tuple[str | Measured, ...]] = []
+    for run, found in groups.items():
+        seeds = common[run.dataset] if same_seeds and common[run.dataset] else found.keys()
+        kept = [result for seed, result in found.items() if seed in seeds]
+        shown.append((*_name(run, kept, every_encoder), *_numbers(run, kept, results)))
+    return shown
 
 
 def _name(run: Run, found: Results, every_encoder: bool) -> tuple[str, str]:
