@@ -52,7 +52,8 @@ def configure(
     names = {"method": method, "encoder": "glove-cnn", "threshold": threshold, "n_way": SHAPE.n_way}
     settings: dict[str, dict[str, Any]] = {"encoder": {"hidden": 8, "vectors": str(data / "glove.txt")}}
     if method == "proto-awatt":
-        settings["model"] = {"form": "linear"}  # finds a class's own word, which is all that the toy data has
+        # Finds a class's own word, which is all that the toy data has; ten repeats learn it in a few epochs.
+        settings["model"] = {"form": "linear", "e_m": 10}
     return RunConfig(SystemConfig.from_mapping(names | {"settings": settings}), SHAPE, schedule, seed)
 
 
@@ -135,7 +136,7 @@ def test_a_run_leaves_its_model_its_log_and_its_settings(data: Path, tmp_path: P
     assert described["provenance"] == {"dataset": "toy", "splits": {"train": {"source": "made"}}}
     assert described["episode"] == {"n_way": 3, "n_shot": 2, "n_query": 2, "none_rate": 0.0}
     assert described["training"]["learning_rate"] == 1e-2
-    assert described["settings"]["model"]["e_m"] == 4  # a default, written out
+    assert described["settings"]["model"]["query_attention"] is True  # a default, written out
     assert described["settings"]["encoder"]["window"] == 3
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
     for words in ("proto-awatt", "toy (train: made)", "3-way 2-shot", "seed 5", awatt.__version__):
@@ -322,7 +323,7 @@ def test_acceptance_is_better_than_static_on_off_topic_sentences(data: Path, tmp
         batches = score_episodes(trained, load_corpus(data, "test"), shape, 100, 7)
         found[threshold] = measure_system(trained, batches)
     new, old = found["acceptance"], found["static"]
-    assert new["macro_f1"] > old["macro_f1"] + 0.05
+    assert new["macro_f1"] > old["macro_f1"] + 0.1
     assert new["none_auroc"] > old["none_auroc"] + 0.1
     assert new["false_aspects_per_100"] < old["false_aspects_per_100"] / 2
 
@@ -494,7 +495,7 @@ def test_kill_9_of_the_command_and_resume_end_with_the_same_bytes(
     data: Path, tmp_path: Path, script: Path, reference: Callable[[str], dict[str, Any]]
 ) -> None:
     run = tmp_path / "run"
-    settings = {"encoder.hidden": 8, "encoder.vectors": data / "glove.txt", "model.form": "linear"}
+    settings = {"encoder.hidden": 8, "encoder.vectors": data / "glove.txt", "model.form": "linear", "model.e_m": 10}
     settings |= {f"training.{field.name}": getattr(SHORT, field.name) for field in fields(SHORT)}
     arguments = ["train", "--data", data, "--out", run, "--threshold", "policy", "--quiet", "--device", "cpu"]
     arguments += ["--n-way", "3", "--n-shot", "2", "--n-query", "2"]
