@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from equation_3 import kept
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results/attempts/dynamic-threshold"
 SHAPE = {"n_way": 10, "n_shot": 5}
@@ -29,8 +31,6 @@ MAX_EPOCHS = 20
 IDEAS: dict[str, tuple[str, ...]] = {
     "policy loss moves the policy only": ("threshold.network_share=0",),
     "policy loss reaches the network": ("threshold.network_share=1",),
-    "reaches the network, entropy 0.01": ("threshold.network_share=1", "threshold.entropy=0.01"),
-    "reaches the network, reward per episode": ("threshold.network_share=1", "threshold.reward=episode"),
 }
 
 
@@ -47,7 +47,7 @@ def run(dataset: str, seed: int, data: Path, runs: Path) -> None:
     from awatt.research.runs import RunFolder
     from awatt.research.settings import resolve_run
     from awatt.research.system import System
-    from awatt.research.training import Progress, Trainer, train
+    from awatt.research.training import Progress, Trainer, all_texts, train
 
     torch.set_num_threads(1)
     folder = runs / dataset / f"seed{seed}"
@@ -68,7 +68,7 @@ def run(dataset: str, seed: int, data: Path, runs: Path) -> None:
         more = [*settings, f"training.patience={PATIENCE}", f"training.max_epochs={MAX_EPOCHS}"]
         config = resolve_run(None, {**options, "threshold": "policy"}, SHAPE, more)
         torch.manual_seed(seed)
-        system = System.create(config.system, sentences(data / dataset))
+        system = System.create(config.system, all_texts(data / dataset))
         system.encoder.load_state_dict(first.encoder.state_dict())
         system.model.load_state_dict(first.model.state_dict())
         place = RunFolder(folder / name)
@@ -88,25 +88,6 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
 
 
-def sentences(data: Path) -> Iterator[str]:
-    """Every sentence of the dataset, for the vocabulary."""
-    from awatt.data.corpus import load_corpus
-
-    for split in ("train", "val", "test"):
-        yield from load_corpus(data, split).sentences
-
-
-def kept(curve: list[list[float]], patience: int) -> list[float]:
-    """What early stopping with this patience keeps, by macro-F1."""
-    best = 0
-    for epoch, values in enumerate(curve):
-        if values[1] > curve[best][1]:
-            best = epoch
-        if epoch - best >= patience:
-            break
-    return curve[best]
-
-
 def table(results: list[dict[str, Any]]) -> Iterator[str]:
     """Validation macro-F1 of each idea minus that of the static threshold: mean, and each seed."""
     for dataset in DATASETS:
@@ -119,10 +100,12 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
         yield "| stage two | patience 3 | patience 8 | each seed (8) |"
         yield "|---|---|---|---|"
         for name in IDEAS:
-            runs = [(one["ideas"][name], one["static"][1]) for one in found if name in one["ideas"]]
-            if not runs:
+            curves = [(one["ideas"][name]["curve"], one["static"][1]) for one in found if name in one["ideas"]]
+            if not curves:
                 continue
-            three, eight = ([kept(one["curve"], patience)[1] - by for one, by in runs] for patience in (3, 8))
+            three, eight = (
+                [curve[kept(curve, patience, measure=1)][1] - by for curve, by in curves] for patience in (3, 8)
+            )
             means = [f"{statistics.fmean(gains):+.2f}" for gains in (three, eight)]
             each = " ".join(f"{gain:+.2f}" for gain in eight)
             yield f"| {name} | {means[0]} | {means[1]} | {each} |"

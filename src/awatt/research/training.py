@@ -93,7 +93,7 @@ def train(
     provenance = data / "provenance.json"
     source = read_json(provenance) if provenance.is_file() else None
     torch.manual_seed(config.seed)
-    system = System.create(config.system, _all_texts(data)).to(pick_device(device))
+    system = System.create(config.system, all_texts(data)).to(pick_device(device))
     folder = RunFolder(out)
     trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
     # Only now, so that an error in the data or the settings leaves no half-started run behind.
@@ -103,7 +103,7 @@ def train(
     return System.load(out)
 
 
-def _all_texts(data: Path) -> Iterator[str]:
+def all_texts(data: Path) -> Iterator[str]:
     """Every sentence of the dataset, for the vocabulary: pretrained vectors are looked up, nothing is trained."""
     for split in SPLITS:
         try:
