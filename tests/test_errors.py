@@ -1,5 +1,6 @@
 """Errors say what is wrong and where, and a missing extra names its pip install command."""
 
+import pickle
 import sys
 import types
 from pathlib import Path
@@ -23,6 +24,12 @@ def test_an_error_in_a_file_begins_with_its_place(line: int | None, column: str 
     assert str(error) == message
     assert (error.file, error.line, error.column) == ("a.csv", line, column)
     assert isinstance(error, AwattError)
+
+
+def test_an_error_comes_from_another_process_as_it_is() -> None:
+    given = DataError("bad", "f.csv", 3, "text")
+    found = pickle.loads(pickle.dumps(given))
+    assert (str(found), found.file, found.line, found.column) == (str(given), "f.csv", 3, "text")
 
 
 def test_an_installed_module_is_returned() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 from types import ModuleType
+from typing import Self
 
 
 class AwattError(Exception):
@@ -21,7 +22,11 @@ class DataError(AwattError):
         if column is not None:
             place += f", column '{column}'"
         super().__init__(f"{place}: {message}")
-        self.file, self.line, self.column = str(file), line, column
+        self.message, self.file, self.line, self.column = message, str(file), line, column
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, int | None, str | None]]:
+        """So that it can come from another process."""
+        return type(self), (self.message, self.file, self.line, self.column)
 
 
 class MissingExtraError(AwattError, ImportError):

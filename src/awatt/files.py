@@ -6,7 +6,11 @@ import errno
 import json
 import math
 import os
+import signal
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -66,6 +70,19 @@ def _constant(name: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_constant)
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block. Processes started within ignore it; the parent ends them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class FileLock:

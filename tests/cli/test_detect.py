@@ -18,6 +18,7 @@ import pytest
 
 from awatt import AspectDetector
 from awatt.detector import bulk, columns
+from awatt.records import reader
 from awatt.records.formats import import_pyarrow
 from awatt.records.reader import read_records
 from awatt.records.writer import RecordWriter
@@ -200,12 +201,14 @@ def test_nothing_is_overwritten_without_overwrite(run: Run, name: str) -> None:
             "each needs the form ASPECT=NUMBER; found '0.5'",
         ),
         (("reviews.csv", "--mode", "best"), "there is no mode 'best'"),
+        (("-", "--examples", "-"), "FILE and --examples are both stdin"),
         (("reviews.csv", "--model", "m"), "m/config.json does not exist"),
     ],
 )
 def test_an_error_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
     before = sorted(os.listdir())
-    code, _, err = run("detect", *arguments, "--examples", "aspects.jsonl", "--quiet")
+    examples = () if "--examples" in arguments else ("--examples", "aspects.jsonl")
+    code, _, err = run("detect", *arguments, *examples, "--quiet")
     assert code == 2
     assert len(err.splitlines()) == 1
     assert message in err
@@ -331,6 +334,24 @@ def test_several_processes_write_the_same_bytes_also_after_a_kill(many: Path, ru
     assert Path("1.csv").read_bytes() == Path("2.csv").read_bytes()
 
 
+@pytest.mark.parametrize("out", ["x.jsonl", "x.csv"])
+def test_bytes_in_a_column_are_one_line(run: Run, out: str) -> None:
+    pyarrow = import_pyarrow()
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["Good food."], "image": [b"\x89PNG"]}), "bytes.parquet")
+    code, _, err = run("detect", "bytes.parquet", "--aspects", "food", "--out", out)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "which this format cannot store. Write .parquet." in err
+
+
+@pytest.mark.parametrize("out", ["x.jsonl", "x.csv"])
+def test_a_column_that_is_not_written_may_have_any_name(run: Run, out: str) -> None:
+    taken = "scores" if out == "x.csv" else "score_food"
+    Path("in.csv").write_text(f"text,words,sentences,{taken}\nGood food.,2,1,7\n")
+    assert run("detect", "in.csv", "--aspects", "food", "--out", out).code == 0
+    again = run("detect", "in.csv", "--aspects", "food", "--words", "--out", f"2{out}")
+    assert "already has a column 'words'" in again.err
+
+
 def test_an_error_of_a_worker_is_one_line(run: Run) -> None:
     with RecordWriter("taken.jsonl") as writer:
         writer.write([{"text": "Good food.", "scores": 1}])
@@ -438,11 +459,11 @@ def test_an_empty_table_has_all_columns(run: Run, given: str, made: str) -> None
     command = ("--examples", "aspects.jsonl", "--words", "--quiet", "--out")
     assert run("detect", f"none.{given}", *command, f"none-out.{made}") == (0, "", "")
     seen: list[str] = []
-    assert list(read_records(f"none-out.{made}", on_columns=seen.extend)) == []
+    assert list(reader.read_rows(f"none-out.{made}", on_columns=seen.extend)) == []
     assert seen == HEADER
     run("detect", "reviews.csv", *command, f"found.{made}")
     some: list[str] = []
-    assert list(read_records(f"found.{made}", on_columns=some.extend))
+    assert list(reader.read_rows(f"found.{made}", on_columns=some.extend))
     assert some == HEADER
     if made == "parquet" and given == "csv":
         pyarrow = import_pyarrow()
@@ -580,6 +601,10 @@ def test_shares_are_compared_by_columns(run: Run, tmp_path: Path) -> None:
         ("stars", "groups", [6, 6]),
         ("day", "time", [4, 4, 4]),
     ]
+    sparse = [{"text": "We left.", **({} if n == 1024 else {"stars": n % 2})} for n in range(2048)]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in sparse))
+    made = json.loads(run("detect", tmp_path / "in.jsonl", *given[2:], "--by", "stars", "--json", "--overwrite").out)
+    assert made["by"][0]["counts"] == [1023, 1024]
     code, _, err = run(*given, "--by", "city", "--overwrite")
     assert (code, "there is no column 'city'" in err) == (2, True)
     assert run(*given, "--by", "stars", "--resume").code == 2

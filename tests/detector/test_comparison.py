@@ -52,6 +52,8 @@ def test_dates_become_periods_without_a_gap() -> None:
     assert groups("2024-02-03T10:00", "2024-02-01 9:00")[1] == ["2024-02-01", "2024-02-02", "2024-02-03"]
     assert groups("2015-01-01", "2024-12-31")[1][:2] == ["2015 Q1", "2015 Q2"]
     assert groups("1990-01-01", "2024-12-31")[1][:2] == ["1990", "1991"]
+    assert groups("1900-01-01", "2024-12-31")[1][::12] == ["1900 to 1909", "2020 to 2029"]
+    assert groups("0001-01-01", "2024-12-31")[1][::20] == ["0 to 99", "2000 to 2099"]
     empty = compare(group_column("day", ["2024-01-31", "2024-03-01"]), np.ones((2, 1), dtype=bool), ["food"])
     assert (empty.counts, empty.aspects[0].shares[1]) == ([1, 0, 1], None)
     assert "2024-02         0       -" in str(empty)
@@ -60,6 +62,9 @@ def test_dates_become_periods_without_a_gap() -> None:
 def test_many_numbers_become_ranges_and_many_texts_the_most_frequent() -> None:
     kind, names, places = groups(*(number / 4 for number in range(100)))
     assert (kind, names) == ("groups", ["0 to 4.75", "5 to 9.75", "10 to 14.75", "15 to 19.75", "20 to 24.75"])
+    assert np.bincount(places).tolist() == [20] * 5
+    kind, names, places = groups(*(20240101 + number // 2 for number in range(100)))  # alike in their first digits
+    assert (kind, names[0], names[-1]) == ("groups", "20240101 to 20240110", "20240141 to 20240150")
     assert np.bincount(places).tolist() == [20] * 5
     cities = [f"city {number % 40}" if number < 800 else "village " + str(number) for number in range(850)]
     kind, names, places = groups(*cities)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,34 @@ def test_a_loaded_detector_can_overwrite_its_own_folder(detector: AspectDetector
     loaded = AspectDetector.from_pretrained(folder).add_aspect("music", ["loud music"])
     loaded.save_pretrained(folder, overwrite=True)
     assert AspectDetector.from_pretrained(folder).aspects == ("food", "staff", "music")
+
+
+def test_a_folder_that_cannot_be_replaced_stays_as_it_is(
+    detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    rename = os.rename
+
+    def fail(old: Path, new: Path) -> None:
+        if old.suffix == ".tmp":
+            raise OSError(13, "Permission denied")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(AwattError, match="Permission denied"):
+        detector.save_pretrained(folder, overwrite=True)
+    assert list(tmp_path.iterdir()) == [folder]
+    assert AspectDetector.from_pretrained(folder).aspects == detector.aspects
+
+
+def test_neither_the_current_folder_nor_an_empty_detector_is_saved(
+    detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AwattError, match="this is the current folder"):
+        detector.save_pretrained(".", overwrite=True)
+    with pytest.raises(AwattError, match="has no examples yet"):
+        AspectDetector().save_pretrained("new")
 
 
 def test_a_failed_save_leaves_no_files(

@@ -22,7 +22,19 @@ class Detecting:
     def detect(self, detector: Any, batch: Batch) -> DetectedBatch:
         if batch.texts == ["end"] and os.getpid() != self.command:
             os._exit(1)
+        if batch.texts == ["wrong"]:
+            raise ZeroDivisionError("by nothing")
+        if batch.texts == ["deep answer"] and os.getpid() != self.command:
+            return DetectedBatch([], nested(2000))
         return DetectedBatch([], Counts(os.getpid(), 0, 0, [len(text) for text in batch.texts], {}))
+
+
+def nested(depth: int) -> Any:
+    """A list in a list in a list, which cannot be passed to another process."""
+    made: list[Any] = []
+    for _ in range(depth):
+        made = [made]
+    return made
 
 
 def detect(texts: list[str], jobs: int) -> list[tuple[int, Counts]]:
@@ -49,3 +61,19 @@ def test_fewer_batches_than_workers_can_take() -> None:
 def test_a_worker_that_ends_too_early_is_reported() -> None:
     with pytest.raises(AwattError, match="a worker process ended before its work was done"):
         detect(list(chain(["a"], ["end"] * 2, "b" * 20)), jobs=2)
+
+
+def test_an_error_of_a_worker_is_that_of_the_command() -> None:
+    with pytest.raises(ZeroDivisionError, match="by nothing"):
+        detect(["a", "wrong", *"b" * 20], jobs=2)
+
+
+def test_what_cannot_be_passed_to_a_worker_or_back_is_said_and_does_not_hang() -> None:
+    stand_in: Any = Detecting()
+    with (
+        pytest.raises(AwattError, match=r"cannot be passed to another process \(.*recursion.*\)\. Use --jobs 1\."),
+        open_jobs(stand_in, stand_in, 2) as found,
+    ):
+        list(found([(0, Batch(["a"], [{"deep": nested(2000)}]))]))
+    with pytest.raises(AwattError, match="a row cannot be passed to another process"):
+        detect(["deep answer"], jobs=2)

@@ -50,6 +50,8 @@ def test_a_matrix_in_a_matrix_out(y: Any) -> None:
     found = detector.predict(["The soup was delicious", "a rude waiter"])
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, [[1, 0], [0, 1]])
+    assert detector.add_examples("0", ["tasty bread"]).predict(["a rude waiter"]).tolist() == [[0, 1]]  # still a matrix
+    assert detector.classes_.tolist() == [0, 1]
     named = AspectDetector(classes=["food", "staff"]).fit(TEXTS, y)
     assert named.classes_.tolist() == ["food", "staff"]
     assert list(named.detect("soup").scores) == ["food", "staff"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from awatt.detector.words import deciding_words, split_sentences
 
@@ -15,11 +17,11 @@ def test_the_weights_of_a_words_tokens_are_summed() -> None:
     assert [word.weight for word in words] == [0.375, 0.375]  # of 0.8: punctuation does not count
 
 
-def test_words_can_be_shifted_and_are_at_most_five() -> None:
+def test_words_are_at_most_five() -> None:
     text = "a b c d e f g h i j k l m n"
     offsets = [(place, place + 1) for place in range(0, 27, 2)]
-    words = deciding_words(text, offsets, np.full(14, 1 / 14), shift=100)
-    assert [(word.start, word.end) for word in words] == [(100 + 2 * n, 101 + 2 * n) for n in range(5)]
+    words = deciding_words(text, offsets, np.full(14, 1 / 14))
+    assert [(word.start, word.end) for word in words] == [(2 * n, 2 * n + 1) for n in range(5)]
 
 
 def test_texts_without_deciding_words() -> None:
@@ -47,3 +49,15 @@ def test_sentences_have_the_right_offsets() -> None:
     ]
     assert all(text[start : start + len(part)] == part for start, part in split_sentences(text))
     assert list(split_sentences(" \n ")) == []
+
+
+@given(
+    st.lists(st.sampled_from(["A", "seat B", ".", "!", " ", "\u00a0", "\u2003", "\u3000", "é", "😀", "\n"])).map(
+        "".join
+    )
+)
+@example("We got seat B\u00a0. It was good.")  # sentencex panicked
+def test_blanks_of_any_width_are_kept(text: str) -> None:
+    found = list(split_sentences(text))
+    assert all(text[start : start + len(part)] == part == part.strip() for start, part in found)
+    assert "".join("".join(part.split()) for _, part in found) == "".join(text.split())

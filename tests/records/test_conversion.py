@@ -59,7 +59,7 @@ def test_a_json_array_becomes_lines(text: str, wanted: str) -> None:
     assert to_readable(text.encode(), "json", meter()) == (wanted.encode(), "jsonl")
 
 
-@pytest.mark.parametrize("text", ["{", "3", '{"a": [1], "b": [2]}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["{", "3", '{"a": [1], "b": [2]}', "[" * 100_000, '[{"text": "a", "text": "b"}]'])
 def test_json_without_an_array_is_refused(text: str) -> None:
     with pytest.raises(AwattError, match="the file"):
         to_readable(text.encode(), "json", meter())

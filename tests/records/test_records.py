@@ -12,9 +12,10 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +28,7 @@ from hypothesis import strategies as st
 from awatt.errors import AwattError, DataError
 from awatt.records import formats, lines, parquet
 from awatt.records import source as sources
+from awatt.records.bounds import limited_memory
 from awatt.records.reader import Record, read_records, read_rows
 from awatt.records.writer import RecordWriter
 
@@ -179,11 +181,10 @@ def test_aspects_in_json(put: Any, value: str, names: tuple[str, ...]) -> None:
     assert read(put("x.jsonl", f'{{"text": "good", "aspects": {value}}}\n'))[0].aspects == names
 
 
-def test_a_custom_separator_may_have_several_characters(put: Any) -> None:
-    path = put("x.tsv", "text\taspects\ngood\tcustomer service, a|b\n")
-    assert read(path, separator=", ")[0].aspects == ("customer service", "a|b")
-    with pytest.raises(AwattError, match="separator of aspects is empty"):
-        read_records(path, separator="")
+def test_aspects_can_be_a_column_like_any_other(put: Any) -> None:
+    path = put("x.tsv", "text\taspects\ngood\tservice, food\n")
+    (record,) = read(path, aspects_column=None)
+    assert (record.aspects, record.fields) == ((), {"aspects": "service, food"})
 
 
 def test_aspects_of_parquet_strings_and_nulls(tmp_path: Path) -> None:
@@ -935,3 +936,38 @@ def test_import_is_light() -> None:
     code = "import sys, json, awatt.records.reader; print(json.dumps(sorted(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pyarrow", "numpy"} & set(json.loads(run.stdout))
+
+
+def test_nanoseconds_of_parquet_need_no_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    path = tmp_path / "x.parquet"
+    values = {"at": pyarrow.array([1_700_000_000_000_000_001], pyarrow.timestamp("ns", "UTC"))}
+    values["took"] = pyarrow.array([1_500_000_001], pyarrow.duration("ns"))
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["good"], **values}), path)
+    fields = read(path)[0].fields
+    assert str(fields["at"]) == "2023-11-14 22:13:20+00:00"
+    assert fields["took"] == timedelta(seconds=1.5)
+
+
+def test_a_missing_column_is_reported_in_a_bounded_message(put: Any) -> None:
+    with pytest.raises(DataError) as caught:
+        read(put("x.csv", ",".join(f"c{number}{'x' * 100}" for number in range(2000)) + "\n"))
+    assert "and 1,950 more" in str(caught.value)
+    assert len(str(caught.value)) < 5000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit the memory of a process")
+def test_memory_is_limited_by_one_thread_at_a_time() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def limit() -> None:
+        for _ in range(50):
+            with limited_memory(2**30):
+                pass
+
+    threads = [Thread(target=limit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before

@@ -32,9 +32,9 @@ PARTS = {
         <c r="D1" t="str"><v>text</v></c><c r="E1" t="inlineStr"><is><t>length</t></is></c></row>
       <row r="2"><c r="A2" t="s"><v>2</v></c><c r="B2"><v>5</v></c><c r="C2" s="1"><v>45443</v></c>
         <c r="D2" t="b"><v>1</v></c><c r="E2" s="3"><v>1.5</v></c></row>
-      <row r="3"/>
+      <row r="3"><c r="A3" t="s"/></row>
       <row r="4"><c r="C4" s="2"><v>45443.75</v></c><c r="A4" t="inlineStr"><is><t>Bad.</t></is></c>
-        <c r="B4" t="e"><v>#N/A</v></c></row>
+        <c r="B4" t="e"><v>#N/A</v></c><c r="E4" s="1"><v>99999999</v></c></row>
       </sheetData></worksheet>""",
 }
 
@@ -57,7 +57,7 @@ def test_the_first_visible_sheet_is_read_with_its_texts_numbers_and_dates() -> N
     rows = [json.loads(line) for line in xlsx_to_jsonl(pack(), meter()).splitlines()]
     assert rows == [
         {"text": "Good soup & bread", "stars": 5, "day": "2024-05-31", "text 2": True, "length": 1.5},
-        {"text": "Bad.", "stars": None, "day": "2024-05-31 18:00:00", "text 2": None, "length": None},
+        {"text": "Bad.", "stars": None, "day": "2024-05-31 18:00:00", "text 2": None, "length": 99999999},
     ]
     assert len(xlsx_to_jsonl(pack(), meter(), most_rows=1).splitlines()) == 1
 

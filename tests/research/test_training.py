@@ -20,6 +20,7 @@ import awatt
 from awatt.data.corpus import load_corpus
 from awatt.data.sampler import EpisodeSampler, EpisodeShape, feasible_shapes
 from awatt.errors import AwattError
+from awatt.files import FileLock
 from awatt.research.runs import RunConfig, RunFolder, TrainingConfig
 from awatt.research.scoring import measure_system, replace_threshold, score_episodes
 from awatt.research.system import System, SystemConfig
@@ -380,7 +381,7 @@ def test_killed_at_any_write_and_resumed_it_ends_with_the_same_bytes(
     really_unlink = Path.unlink
 
     def unlink(path: Path, missing_ok: bool = False) -> None:
-        if path.suffix != ".part":
+        if path.suffix not in (".part", ".lock"):
             mortal(really_unlink)(path)
         elif left:
             really_unlink(path, missing_ok)
@@ -634,3 +635,12 @@ def test_a_device_is_picked_or_is_an_error() -> None:
     for name in ("nope", *([] if torch.cuda.is_available() else ["cuda"])):
         with pytest.raises(AwattError, match=f"the device '{name}' cannot be used: "):
             pick_device(name)
+
+
+def test_two_processes_cannot_train_in_one_folder(data: Path, tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "run")
+    with pytest.raises(AwattError, match="another process is writing"):
+        train(configure(data, "static"), data, tmp_path / "run", device="cpu")
+    lock.release()
+    train(configure(data, "static"), data, tmp_path / "run", device="cpu")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -40,6 +40,32 @@ def test_a_complete_job_is_done_again_only_with_overwrite(tmp_path: Path) -> Non
     assert not (tmp_path / "found" / "_awatt" / "summary.json").exists()
 
 
+def test_an_interrupt_while_starting_over_leaves_a_job_to_start_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "found")
+    job = Job(out, {"format": "csv"}, overwrite=False, resume=False)
+    job.start(1000)
+    job.close()
+    (tmp_path / "found" / "part-00000-00000.csv").write_text("old")
+    removed: list[str] = []
+
+    def interrupted(folder: str, names: list[str]) -> None:
+        if any(name == "job.json" for name in names):
+            raise KeyboardInterrupt
+        removed.extend(names)
+
+    again = Job(out, {"format": "csv"}, overwrite=True, resume=False)
+    monkeypatch.setattr("awatt.scale.job.remove_files", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        again.start(1000)
+    again.close()
+    monkeypatch.undo()
+    assert removed == ["part-00000-00000.csv"]
+    Job(out, {"format": "csv"}, overwrite=True, resume=False).start(1000)
+    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == ["_awatt"]
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"settings": {}}', '{"settings": 1, "part_bytes": 1}'])
 def test_a_broken_job_is_said_to_be_broken(tmp_path: Path, content: str) -> None:
     (tmp_path / "_awatt").mkdir()

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from awatt.cli.drawing import plural
+from awatt.errors import plural
 
 app = typer.Typer(help="Build, describe and check datasets.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -20,9 +20,10 @@ def demo(
     """Learn from a few sentences of the bundled sample, detect in the others, and count how many are right."""
     import numpy as np
 
-    from awatt.cli.drawing import count_chart, plural
+    from awatt.cli.drawing import count_chart
     from awatt.detector.sample import detect_sample
     from awatt.detector.thresholds import f1
+    from awatt.errors import plural
 
     began = time.perf_counter()
     results = detect_sample(n_shot, seed, model)

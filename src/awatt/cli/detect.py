@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from awatt.cli.drawing import count_chart, plural
+from awatt.cli.drawing import count_chart
 from awatt.cli.options import (
     OUT_FORMATS,
     Address,
@@ -27,7 +27,7 @@ from awatt.cli.options import (
     Thresholds,
     is_ray,
 )
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 
 if TYPE_CHECKING:
     from awatt.detector.bulk import Summary
@@ -82,7 +82,7 @@ def detect(
         int | None, typer.Option(min=1, help="With --engine ray: number of parallel tasks. [default: one per core]")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Processes that detect on this machine; the output is the same. [default: 1]")
+        int, typer.Option(min=1, help="Processes that detect on this machine; the output is the same.")
     ] = 1,
     max_errors: Annotated[
         int, typer.Option(min=0, help="Unreadable rows to list; further ones are only counted.")
@@ -100,7 +100,10 @@ def detect(
     """
     from awatt.detector.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
     from awatt.detector.opening import open_detector
+    from awatt.records.formats import STANDARD_STREAM
 
+    if source == STANDARD_STREAM == str(examples):
+        raise AwattError("FILE and --examples are both stdin, which can be read once. Name a file for one of them.")
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix, tuple(by or ()))

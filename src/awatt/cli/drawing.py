@@ -1,4 +1,4 @@
-"""Bar charts and plurals for the terminal."""
+"""Bar charts for the terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from collections.abc import Mapping
 
 WIDTH = 24  # characters of a full bar
 EIGHTHS = " ▏▎▍▌▋▊▉"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 sentence``, ``2,000 sentences``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def bar(share: float, width: int = WIDTH) -> str:

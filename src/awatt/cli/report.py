@@ -105,6 +105,8 @@ def report(
             check_apart(str(html), read)
     if html.exists() and not overwrite:
         raise AwattError(f"{html} exists. Choose another file, or add --overwrite.")
+    if not html.absolute().parent.is_dir():
+        raise AwattError(f"{html}: there is no folder '{html.absolute().parent}'. Create it first.")
     learn = examples is not None or aspects is not None  # a saved detector stays as it is
     page = report_file(
         detector,

@@ -123,8 +123,8 @@ def _run(
     cluster: str | None,
 ) -> bool:
     """Run what is missing, locally or on Ray, or only list it (``dry_run``). Returns whether to publish the items."""
-    from awatt.cli.drawing import plural
     from awatt.cli.progress import GridProgress
+    from awatt.errors import plural
     from awatt.reproduce.plan import in_words, make_plan
     from awatt.reproduce.results import missing
 
@@ -156,7 +156,7 @@ def _warn_of_outdated(done: set[Run], data: Path | None, results: Path, override
     """Say which results would come out differently today; without torch, which knows the settings, say nothing."""
     from importlib.util import find_spec
 
-    from awatt.cli.drawing import plural
+    from awatt.errors import plural
 
     if not done or find_spec("torch") is None:
         return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
-from awatt.cli.drawing import plural
 from awatt.cli.options import AsJson, Data, Device, Threads
+from awatt.errors import plural
 
 
 def train(
@@ -143,6 +143,7 @@ def bench(
     from awatt.errors import require
 
     require("torch", "train")
+    from awatt.data.fewasp import read_json
     from awatt.reproduce.bench import bench as run_bench
     from awatt.reproduce.bench_report import regressions
 
@@ -152,7 +153,7 @@ def bench(
         return
     _print_bench(found)
     if compare.is_file():
-        worse = regressions(found, json.loads(compare.read_text("utf-8")))
+        worse = regressions(found, cast("dict[str, Any]", read_json(compare)))
         for line in worse:
             typer.secho(line, fg="red")
         if not worse:

@@ -71,5 +71,5 @@ def train_detector(
 
 def bundle(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
     """Deprecated name of train-detector."""
-    typer.echo("awatt: 'awatt bundle' is deprecated and will be removed. Use 'awatt train-detector'.", err=True)
+    typer.echo("awatt: 'awatt bundle' is now 'awatt train-detector'; the old name will be removed in 0.3.", err=True)
     train_detector(data, out, settings=settings, threads=threads)

@@ -17,7 +17,7 @@ from awatt.detector.marks import Marks
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError
 from awatt.records.format_writers import around_values, to_cell, to_json_lines
-from awatt.records.formats import to_json
+from awatt.records.formats import InvalidValueError, to_json
 from awatt.records.tables import JsonLines, JsonTexts, Table, to_tables
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ def _count(found: FoundRows, batch: Batch, by: Sequence[str]) -> Counts:
     none = int((~found.accepted.any(1)).sum())
     several = _count_several(texts) if found.sentences is None else 0
     values = {
-        name: [row.get(name) for row in batch.fields] for name in by if not batch.fields or name in batch.fields[0]
+        name: [row.get(name) for row in batch.fields]
+        for name in by
+        if not batch.fields or any(name in row for row in batch.fields)
     }
     return Counts(len(texts), none, several, found.accepted.sum(0).tolist(), values, found.accepted if by else None)
 
@@ -172,7 +174,9 @@ class TableMaker:
         prefix = self.config.prefix
         self.new = [f"{prefix}{name}" for name in ("aspects", "scores", "words", "sentences")]
         self.score_columns = [f"{prefix}score_{aspect}" for aspect in self.aspects]
-        self.taken = {*self.new, *([] if self.kind == "jsonl" else self.score_columns)}
+        of_scores = self.new[1:2] if self.kind == "jsonl" else self.score_columns
+        asked = compress(self.new[2:], (self.config.words, self.config.reviews))
+        self.taken = {self.new[0], *of_scores, *asked}
         self._around_scores = around_values(self.aspects)
         self._known: dict[bytes, object] = {}  # sets of aspects, as they are written
 
@@ -180,7 +184,12 @@ class TableMaker:
         """Detect in each row."""
         found = find(detector, batch.texts, self.config)
         tables, counts = self(batch, found), _count(found, batch, self.config.by)
-        return DetectedBatch([to_json_lines(tables)] if self.kind == "jsonl" else tables, counts)
+        if self.kind != "jsonl":
+            return DetectedBatch(tables, counts)
+        try:
+            return DetectedBatch([to_json_lines(tables)], counts)
+        except InvalidValueError as error:
+            raise AwattError(str(error)) from None
 
     def __call__(self, batch: Batch, found: FoundRows) -> list[Table]:
         given, first = to_tables(batch.fields), 0
@@ -188,7 +197,7 @@ class TableMaker:
         for table in given:
             rows = slice(first, first + table.n_rows)
             columns = {self.config.text_column: batch.texts[rows], **table.columns}
-            for name in self.taken & columns.keys():
+            for name in sorted(self.taken & columns.keys()):
                 raise AwattError(
                     f"the input already has a column '{name}'. Rename the new ones, for example with --prefix found_."
                 )

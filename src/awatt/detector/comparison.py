@@ -83,7 +83,9 @@ class Tally:
         """Add the values of some rows, and the aspects that each mentions. ``found`` (n_rows, n_aspects)"""
         for name, known in self._values.items():
             if name not in values and not known:
-                raise AwattError(f"there is no column '{name}' to compare by. See the columns: awatt data check FILE.")
+                raise AwattError(
+                    f"there is no column '{name}' to compare by. Check its name: upper and lower case count."
+                )
             known += values.get(name, [None] * (0 if found is None else len(found)))
         self._mentioned += b"" if found is None else found.tobytes()
 

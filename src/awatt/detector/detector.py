@@ -109,7 +109,10 @@ class AspectDetector:
         if known.any():
             names = list(compress(examples.aspects, known))
             fitted = model.fit(model.tokenize(examples.texts), examples.labels[:, known], names, self.reviews)
-        self._set_state(examples.aspects, examples.counts, fitted, examples)
+        form = {}  # the one that `fit` was given stays as long as the aspects do
+        if getattr(self, "aspects_", None) == examples.aspects:
+            form = {"classes": self.classes_.tolist(), "indicators": self.indicators_}
+        self._set_state(examples.aspects, examples.counts, fitted, examples, **form)
         return self
 
     def _learn_anew(self, examples: Examples, reviews: Iterable[str] | Sentences | None) -> Self:
@@ -412,6 +415,7 @@ class AspectDetector:
         """Save to a self-contained folder. ``examples=False`` leaves the example sentences out."""
         from awatt.detector.folder import save
 
+        self._check_fitted()
         return save(self, Path(folder), examples, overwrite)
 
     @classmethod

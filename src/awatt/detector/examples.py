@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from awatt.errors import AwattError, DataError
+from awatt.errors import AwattError, DataError, plural
 from awatt.files import parse_json
 from awatt.records.formats import reason, short_repr
 from awatt.records.reader import Record, read_records
@@ -74,7 +74,7 @@ class Examples:
         batches = read_records(path, text_column=text_column, aspects_column=aspects_column)
         examples = cls.from_pairs((record.text, record.aspects) for record in chain.from_iterable(batches))
         if not examples.aspects:
-            count = "1 sentence" if len(examples.texts) == 1 else f"{len(examples.texts)} sentences"
+            count = plural(len(examples.texts), "sentence")
             advice = f"Fill in the column '{aspects_column}', or choose another one with --aspects-column."
             raise AwattError(f"{path}: {count}, but no aspects. {advice}")
         return examples
@@ -112,6 +112,8 @@ class Examples:
         """From an indicator matrix (n_texts, n_aspects). Blank texts are dropped; labels of duplicates are merged."""
         check_count(len(aspects))
         aspects = [aspect.strip() for aspect in aspects]
+        if "" in aspects:
+            raise AwattError("a class has a blank name. Give each column a name such as 'food'.")
         if len(set(aspects)) < len(aspects):
             raise AwattError(f"the names of the {len(aspects)} classes are not unique. Give each column its own name.")
         merged: dict[str, Bools] = {}

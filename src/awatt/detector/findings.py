@@ -15,7 +15,6 @@ from awatt.detector.comparison import Comparison, compare
 from awatt.detector.groups import Column, group_columns
 from awatt.detector.quality import Measure, wilson
 from awatt.detector.results import Detection
-from awatt.detector.reviews import NO_COLUMN
 from awatt.detector.thresholds import Bools, Floats
 from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
@@ -133,7 +132,7 @@ def read_findings(
 
     With ``learn`` the detector learns from a sample of the file first, as ``awatt detect`` does, and is returned.
     """
-    batches = read_records(path, text_column=text_column, aspects_column=NO_COLUMN, format=format)
+    batches = read_records(path, text_column=text_column, aspects_column=None, format=format)
     records = [record for batch in batches for record in batch]
     if not records:
         raise AwattError(f"{path} has no reviews. A report needs at least one.")

@@ -22,7 +22,7 @@ from awatt.aspect_model.schema import check_sentences
 from awatt.detector.examples import MAX_ASPECTS, Examples
 from awatt.detector.trial import check_state, try_detector
 from awatt.errors import AwattError, DataError
-from awatt.files import file_advice
+from awatt.files import file_advice, interrupts_blocked
 from awatt.folders import CARD, CONFIG, DETECTOR, Folder, kind_of, open_folder, write_folder
 from awatt.records.formats import reason, to_json
 from awatt.records.reader import read_records
@@ -39,7 +39,12 @@ Kind = TypeVar("Kind", bound="AspectDetector")
 
 
 def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool) -> Path:
-    """Write the folder atomically: whole or not at all. Of a folder that is replaced, other people's files stay."""
+    """Write the folder whole or not at all. Of a folder that is replaced, other people's files stay.
+
+    A kill in the moment of replacing can leave the old one beside it, as a hidden folder that ends in ``.old``.
+    """
+    if folder.exists() and folder.samefile("."):
+        raise AwattError(f"{folder}: this is the current folder. Name a new one.")
     is_saved = kind_of(folder) == DETECTOR
     if folder.exists() and not (overwrite and (folder.is_dir() and (is_saved or not any(folder.iterdir())))):
         advice = "Use --overwrite (in Python: overwrite=True) to replace it" if is_saved else "Choose another folder"
@@ -52,7 +57,8 @@ def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool
         temporary.mkdir()
         _write(detector, temporary, examples)
         if folder.exists():
-            _replace(folder, temporary, replaced)
+            with interrupts_blocked():
+                _replace(folder, temporary, replaced)
         else:
             os.rename(temporary, folder)
     except OSError as error:
@@ -72,7 +78,11 @@ def _replace(folder: Path, new: Path, replaced: set[str]) -> None:
             raise AwattError(f"{folder / name}: this file is not the detector's, which needs its name. Move it away.")
     old = new.with_suffix(".old")
     os.rename(folder, old)
-    os.rename(new, folder)
+    try:
+        os.rename(new, folder)
+    except OSError:
+        os.rename(old, folder)
+        raise
     for name in kept:
         os.rename(old / name, folder / name)
     for path in old.iterdir():

@@ -8,7 +8,7 @@ import numpy as np
 
 from awatt.data.episode import Prediction
 from awatt.detector.thresholds import Threshold
-from awatt.detector.words import split_sentences
+from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, require
 from awatt.records.formats import reason, short_repr
 
@@ -69,7 +69,7 @@ def _predict(
     """Scores and decisions per text, (n_texts, n_aspects); those of a review are the highest of its sentences."""
     if not whole_reviews or not texts:
         return detector.predictions(texts, threshold)
-    parts = [[sentence for _, sentence in split_sentences(text)] or [""] for text in texts]
+    parts = [[sentence for _, sentence in find_sentences(text)] for text in texts]
     found = detector.predictions([sentence for part in parts for sentence in part], threshold)
     starts = np.cumsum([0, *map(len, parts[:-1])])
     return Prediction(*(np.maximum.reduceat(column, starts, axis=0) for column in found))

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 MAX_GROUPS = 30  # more bars do not fit a chart
-MAX_PERIODS = 48  # months, quarters or years on a line
+MAX_PERIODS = 48  # on a line
 RANGES = 5  # of a column with many different numbers, with about the same number of reviews each
 MIN_REVIEWS = 10  # of a value that is a group of its own, where there are too many values for all to be one
 MAX_CHARACTERS = 200  # of a value: enough to recognise it
@@ -50,10 +50,8 @@ def group_columns(rows: Sequence[Mapping[str, object]]) -> list[Column]:
 def group_column(name: str, values: Iterable[object]) -> Column:
     """The column with its values in groups: dates by period, many numbers by range, many texts by frequency."""
     texts = [_text(value) for value in values]
-    counts = Counter(text for text in texts if text)
-    kind, groups, group_of = _group(counts)
-    place = {group: number for number, group in enumerate(groups)}
-    return Column(name, kind, groups, [place[group_of[text]] if text else -1 for text in texts])
+    kind, groups, place_of = _group(Counter(text for text in texts if text))
+    return Column(name, kind, groups, [place_of[text] if text else -1 for text in texts])
 
 
 def _text(value: object) -> str:
@@ -64,26 +62,26 @@ def _text(value: object) -> str:
     return str(value).strip()[:MAX_CHARACTERS]
 
 
-def _group(counts: Mapping[str, int]) -> tuple[Kind, list[str], dict[str, str]]:
-    """The kind, the groups in their order, and the group of each value."""
+def _group(counts: Mapping[str, int]) -> tuple[Kind, list[str], dict[str, int]]:
+    """The kind, the groups in their order, and the number of each value's group."""
     values = sorted(counts, key=_sorting_key)
-    same = dict(zip(values, values, strict=True))
+    own = {value: number for number, value in enumerate(values)}
     if counts and all(map(DATE.fullmatch, counts)):
-        periods, period_of = _periods(values)
-        return "time", periods, period_of
+        return "time", *_periods(values)
     if counts and max(counts.values()) == 1 and len(counts) > 2 and not _are_measures(values):
-        return "free", values, same
+        return "free", values, own
     if len(counts) <= MAX_GROUPS:
-        return "groups", values, same
+        return "groups", values, own
     if all(_number(value) is not None for value in values):
         return "groups", *_ranges(counts)
     frequent = [
         value for value in sorted(counts, key=lambda each: (-counts[each], each)) if counts[value] >= MIN_REVIEWS
     ]
     if len(frequent) < 2:
-        return "free", values, same
-    kept = set(frequent[: MAX_GROUPS - 1])
-    return "groups", [*filter(kept.__contains__, values), OTHER], {v: v if v in kept else OTHER for v in values}
+        return "free", values, own
+    kept = sorted(frequent[: MAX_GROUPS - 1], key=own.__getitem__)
+    place_of = {value: number for number, value in enumerate(kept)}
+    return "groups", [*kept, OTHER], {value: place_of.get(value, len(kept)) for value in values}
 
 
 def _are_measures(values: Sequence[str]) -> bool:
@@ -92,17 +90,17 @@ def _are_measures(values: Sequence[str]) -> bool:
     return all(number is not None for number in numbers) and any(number != int(number or 0) for number in numbers)
 
 
-def _periods(values: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """By month; where there is one month only by day, where there are too many by quarter or by year."""
+def _periods(values: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """By month; where there is one month only by day, where there are too many by quarter, by year or by more years."""
     found = {value: DATE.fullmatch(value) for value in values}
     dates = {v: (int(m[1]), int(m[2]), int(m[4] or 1)) for v, m in found.items() if m}
 
     def spread(
         number_of: Callable[[int, int, int], int], name_of: Callable[[int], str]
-    ) -> tuple[list[str], dict[str, str]]:
+    ) -> tuple[list[str], dict[str, int]]:
         numbers = {value: number_of(*date) for value, date in dates.items()}
-        wanted = range(min(numbers.values()), max(numbers.values()) + 1)
-        return [name_of(n) for n in wanted], {value: name_of(n) for value, n in numbers.items()}
+        first, last = min(numbers.values()), max(numbers.values())
+        return [name_of(n) for n in range(first, last + 1)], {value: n - first for value, n in numbers.items()}
 
     months = spread(lambda y, m, d: 12 * y + m - 1, lambda n: f"{n // 12}-{n % 12 + 1:02}")
     if len(months[0]) == 1:
@@ -110,10 +108,17 @@ def _periods(values: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     if len(months[0]) <= MAX_PERIODS:
         return months
     quarters = spread(lambda y, m, d: 4 * y + (m - 1) // 3, lambda n: f"{n // 4} Q{n % 4 + 1}")
-    return quarters if len(quarters[0]) <= MAX_PERIODS else spread(lambda y, m, d: y, str)
+    if len(quarters[0]) <= MAX_PERIODS:
+        return quarters
+    first, last = min(dates.values())[0], max(dates.values())[0]
+    # Many, because a date such as 1900-01-01 often stands for none.
+    years = next(step for step in (1, 10, 100, 1000) if last // step - first // step < MAX_PERIODS)
+    return spread(
+        lambda y, m, d: y // years, lambda n: str(n) if years == 1 else f"{n * years} to {n * years + years - 1}"
+    )
 
 
-def _ranges(counts: Mapping[str, int]) -> tuple[list[str], dict[str, str]]:
+def _ranges(counts: Mapping[str, int]) -> tuple[list[str], dict[str, int]]:
     """Ranges of numbers, each named after its lowest and highest value."""
     number_of = {value: float(value) for value in counts}
     numbers = np.array(sorted(number_of[value] for value, count in counts.items() for _ in range(count)))
@@ -122,8 +127,12 @@ def _ranges(counts: Mapping[str, int]) -> tuple[list[str], dict[str, str]]:
     members: dict[int, list[float]] = {}
     for value, place in places.items():
         members.setdefault(place, []).append(number_of[value])
-    names = {place: f"{min(each):.6g} to {max(each):.6g}" for place, each in sorted(members.items())}
-    return list(names.values()), {value: names[place] for value, place in places.items()}
+    ends = [end for _, each in sorted(members.items()) for end in (min(each), max(each))]
+    # Six digits, if they tell different numbers apart.
+    digits = 6 if len({f"{end:.6g}" for end in ends}) == len(set(ends)) and max(map(abs, ends)) < 1e6 else 15
+    names = [f"{low:.{digits}g} to {high:.{digits}g}" for low, high in zip(ends[::2], ends[1::2], strict=True)]
+    number_of_place = {place: number for number, place in enumerate(sorted(members))}
+    return names, {value: number_of_place[place] for value, place in places.items()}
 
 
 def _number(value: str) -> float | None:

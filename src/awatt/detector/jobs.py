@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from awatt.detector.columns import Batch, DetectedBatch, TableMaker
 from awatt.errors import AwattError
+from awatt.files import interrupts_blocked
+from awatt.records.formats import reason
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -37,12 +39,6 @@ class _Task(NamedTuple):
 
     batch: Batch
     found: Future[DetectedBatch]
-
-
-class _Failure(NamedTuple):
-    """An error of a worker that the user can fix."""
-
-    message: str
 
 
 @contextmanager
@@ -86,19 +82,30 @@ def _hand_out(tasks: SimpleQueue[_Task | None], connection: Connection) -> None:
                 task = tasks.get(block=not given)
                 if task is None:
                     return
-                given.append(task.found)
-                with suppress(OSError):  # a worker that has ended: the next lines say so
+                try:
                     connection.send(task.batch)
+                except OSError:  # a worker that has ended: the next lines say so
+                    pass
+                except Exception as error:  # whatever it is, the command must not wait for ever
+                    task.found.set_exception(_cannot_be_sent(error))
+                    continue
+                given.append(task.found)
                 continue
         try:
             found = connection.recv()
         except (EOFError, OSError):
             advice = "Is there enough memory? Use fewer --jobs, with --resume if the output is a file."
-            found = _Failure(f"a worker process ended before its work was done. {advice}")
-        if isinstance(found, _Failure):
-            given.popleft().set_exception(AwattError(found.message))
+            found = AwattError(f"a worker process ended before its work was done. {advice}")
+        except Exception as error:
+            found = error
+        if isinstance(found, Exception):
+            given.popleft().set_exception(found)
         else:
             given.popleft().set_result(found)
+
+
+def _cannot_be_sent(error: Exception) -> AwattError:
+    return AwattError(f"a row cannot be passed to another process ({reason(error)}). Use --jobs 1.")
 
 
 def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: ExitStack) -> Iterator[Connection]:
@@ -109,7 +116,8 @@ def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: 
         for _ in range(jobs):
             ours, theirs = context.Pipe()
             process = context.Process(target=_work, args=(theirs, detector, make_tables), daemon=True)
-            process.start()
+            with interrupts_blocked():
+                process.start()
             theirs.close()  # so that it ends with the worker
             stack.callback(_end, process, ours)
             yield ours
@@ -136,9 +144,14 @@ def _work(connection: Connection, detector: AspectDetector, make_tables: TableMa
         while (batch := received.get()) is not None:
             try:
                 found: object = make_tables.detect(detector, batch)
-            except AwattError as error:
-                found = _Failure(str(error))
-            connection.send(found)
+            except Exception as error:  # is raised by the command, as if it had happened there
+                found = error
+            try:
+                connection.send(found)
+            except OSError:
+                raise
+            except Exception as error:
+                connection.send(_cannot_be_sent(error))
 
 
 def _receive(connection: Connection, received: SimpleQueue[Batch | None]) -> None:

@@ -11,10 +11,8 @@ import numpy.typing as npt
 
 from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, distinct, find_nouns
-from awatt.detector.reviews import NO_COLUMN
-from awatt.detector.words import split_sentences
+from awatt.detector.reviews import read_sentences
 from awatt.errors import AwattError
-from awatt.records.reader import read_records
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,10 +47,7 @@ def suggest_aspects_of_file(
     path: str, count: int, model: str, text_column: str, format: str | None, split: bool
 ) -> tuple[list[SuggestedAspect], list[str]]:
     """The same for a file, and its sentences; ``split`` whole reviews into sentences."""
-    batches = read_records(path, text_column=text_column, aspects_column=NO_COLUMN, format=format)
-    texts = [record.text for batch in batches for record in batch]
-    if split:
-        texts = [sentence for text in texts for _, sentence in split_sentences(text)]
+    texts = read_sentences(path, text_column, format, split)
     return suggest_aspects(texts, count, model), texts
 
 

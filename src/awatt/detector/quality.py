@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.detector.thresholds import Bools
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 from awatt.records.reader import read_records
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Quality:
             shown = [str(measure) if measure else "-" for measure in (row.precision, row.recall, row.f1)]
             counts = f"{row.mentioned:>9}  {row.found:>5}"
             lines.append(f"{row.name:<{width}}  {counts}  {shown[0]:<20}  {shown[1]:<20}  {shown[2]}")
-        unit = "sentence" if self.n_sentences == 1 else "sentences"
-        lines.append(f"Measured on {self.n_sentences:,} labelled {unit}; in brackets the 95 % intervals.")
+        lines.append(f"Measured on {plural(self.n_sentences, 'labelled sentence')}; in brackets the 95 % intervals.")
         return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
 from awatt.detector.html import report_html
 from awatt.detector.thresholds import Bools, Floats, f1, without_nan
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 from awatt.records.formats import short_repr
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
         quality = model.expected_quality(detector.fitted_, cut[detector._known])
     else:
         if count < 2:
-            raise AwattError("there is 1 example, but a report leaves one out and needs at least 2. Add examples.")
+            needed = "but a report leaves one out and needs at least 2. Add examples."
+            raise AwattError(f"found {plural(count, 'example')}, {needed}")
         groups = count if count <= MAX_LEAVE_ONE_OUT else GROUPS
         scores, found = _left_out_predictions(detector, examples, groups, on_part)
     checkable = examples.labels & (examples.counts >= 2)  # leaving out an only example leaves nothing to learn from

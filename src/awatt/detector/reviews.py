@@ -12,13 +12,13 @@ import numpy as np
 from awatt.aspect_model.learner import SAMPLE
 from awatt.detector.words import split_sentences
 from awatt.errors import DataError
+from awatt.records.reader import read_rows
 
 if TYPE_CHECKING:
     from awatt.detector.columns import Batch
 
 FIRST_ROWS = 50_000  # of a file, over which the sample is spread
 FIRST_BYTES = 2**25  # of these rows, other columns included
-NO_COLUMN = "\0"  # the aspects of the input, if any, are a column like any other
 
 
 def sample_reviews(texts: Iterable[str], size: int = SAMPLE) -> list[str]:
@@ -37,6 +37,13 @@ def sample_texts(texts: Iterable[str], split: bool) -> list[str]:
     if split:
         return sample_reviews(sentence for text in first for _, sentence in split_sentences(text))
     return sample_reviews(first)
+
+
+def read_sentences(path: str, text_column: str, format: str | None, split: bool) -> list[str]:
+    """The texts of a file; with ``split`` they are whole reviews, and their sentences count."""
+    batches = read_rows(path, text_column=text_column, format=format)
+    texts = [str(row[text_column]) for batch in batches for row in batch]
+    return [sentence for text in texts for _, sentence in split_sentences(text)] if split else texts
 
 
 class ReadAhead:

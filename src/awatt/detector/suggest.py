@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.aspect_model.suggestions import CANDIDATES, choose, uncertainty
-from awatt.detector.reviews import NO_COLUMN
+from awatt.detector.reviews import read_sentences
 from awatt.detector.thresholds import Floats, without_nan
-from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
-from awatt.records.reader import read_records
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -68,10 +66,7 @@ def suggest_from_file(
 
     With ``learn`` the detector learns from a sample of the file first, as ``awatt detect`` does.
     """
-    batches = read_records(path, text_column=text_column, aspects_column=NO_COLUMN, format=format)
-    texts = [record.text for batch in batches for record in batch]
-    if split:
-        texts = [sentence for text in texts for _, sentence in split_sentences(text)]
+    texts = read_sentences(path, text_column, format, split)
     if learn:
         detector = copy(detector).use_reviews(texts)
     return make_suggestions(detector, texts, k)

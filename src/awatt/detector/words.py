@@ -19,6 +19,7 @@ WORD = re.compile(r"\w+(?:['’.@/-]\w+)*|[^\w\s]")
 MAX_WORDS = 5  # per aspect
 SHARE = 0.5  # of the attention that the deciding words carry together
 LANGUAGE = "en"
+_WIDE_BLANK = re.compile(r"[^\S\x00-\x7f]")  # blanks of several bytes, such as the no-break space
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, str]]:
@@ -27,10 +28,12 @@ def split_sentences(text: str) -> Iterator[tuple[int, str]]:
 
     place = 0
     for line in text.splitlines(keepends=True):
-        for part in segment(LANGUAGE, line) if line.strip() else [line]:
-            sentence = part.strip()
+        # sentencex can fail at a blank of several bytes: it gets a plain one in its place.
+        for part in segment(LANGUAGE, _WIDE_BLANK.sub(" ", line)) if line.strip() else [line]:
+            own = text[place : place + len(part)]
+            sentence = own.strip()
             if sentence:
-                yield place + part.index(sentence), sentence
+                yield place + own.index(sentence), sentence
             place += len(part)
 
 
@@ -78,9 +81,7 @@ class Windows:
         return np.add.reduceat(rows, self.firsts) / np.diff(self.firsts, append=len(rows))[:, None]
 
 
-def deciding_words(
-    text: str, offsets: Sequence[tuple[int, int]], weights: npt.NDArray[np.floating], shift: int = 0
-) -> list[Word]:
+def deciding_words(text: str, offsets: Sequence[tuple[int, int]], weights: npt.NDArray[np.floating]) -> list[Word]:
     """The fewest words that carry half of the attention, at most five, in text order.
 
     ``offsets`` and ``weights`` (n_tokens,) are those of the tokens; the weights of a word's tokens are summed.
@@ -103,7 +104,7 @@ def deciding_words(
     carried = accumulate(totals[number] / whole for number in heaviest)
     count = 1 + sum(1 for _ in takewhile(lambda share: share < SHARE - 1e-9, carried))
     return [
-        Word(text[start:end], start + shift, end + shift, round(totals[number] / whole, 4))
+        Word(text[start:end], start, end, round(totals[number] / whole, 4))
         for number in sorted(heaviest[:count])
         for start, end in [spans[number]]
     ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+_memory_lock = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -72,18 +75,20 @@ class CountedStream(io.BufferedIOBase):
 def limited_memory(size: int) -> Iterator[None]:
     """Within, the process may take ``size`` bytes more than it has now; MemoryError if that is not enough.
 
-    For a single call that nothing else can interrupt. Only Linux can do this; elsewhere nothing is limited.
+    For a single call. One thread at a time: the limit is the process's. Only Linux can do this; elsewhere nothing is
+    limited.
     """
     if sys.platform != "linux":
         yield
         return
     import resource
 
-    used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    limits = [each for each in (used + size, *before) if each != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+    with _memory_lock:
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        limits = [each for each in (used + size, *before) if each != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_DATA, (min(limits), before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, before)

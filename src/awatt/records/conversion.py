@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 
 from awatt.errors import AwattError
+from awatt.files import parse_json
 from awatt.records.bounds import Meter
 from awatt.records.formats import DELIMITERS, MAX_LINE, allow_long_cells, to_json
 from awatt.records.parquet_jsonl import parquet_to_jsonl
@@ -100,7 +100,7 @@ def _from_array(content: bytes) -> bytes:
         size = f"{len(content) / 2**20:.0f} MB of JSON, but at most {MAX_LINE // 2**20} can be read at once"
         raise AwattError(f"the file has {size}. Write one object per line: jq -c '.[]' in.json > out.jsonl")
     try:
-        found = json.loads(content.decode("utf-8-sig"))
+        found = parse_json(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise AwattError(f"the file is not JSON ({' '.join(str(error).split())}). Correct it.") from None
     if isinstance(found, dict):  # the array is often the only list of an object

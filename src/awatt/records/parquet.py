@@ -131,11 +131,16 @@ def _size(column: Any, nested: bool = False) -> int:
 
 def _read_cells(column: Any) -> Iterable[object]:
     """The values of a column of a batch. Equal ones of a dictionary are one object."""
-    from pyarrow import types
+    from pyarrow import duration, timestamp, types
 
     if types.is_dictionary(column.type):
         used = column.indices.unique().drop_null()
         values = dict(zip(used.to_pylist(), column.dictionary.take(used).to_pylist(), strict=True))
         return [values.get(index) for index in column.indices.to_pylist()]
+    # Python's times have microseconds; for nanoseconds pyarrow would need pandas.
+    if types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(timestamp("us", column.type.tz), safe=False)
+    elif types.is_duration(column.type) and column.type.unit == "ns":
+        column = column.cast(duration("us"), safe=False)
     found: list[object] = column.to_pylist()
     return found

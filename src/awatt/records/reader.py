@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,29 +39,24 @@ def read_records(
     path: str | Path,
     *,
     text_column: str = "text",
-    aspects_column: str = "aspects",
+    aspects_column: str | None = "aspects",
     batch_size: int = 1024,
-    separator: str | None = None,
     format: str | None = None,
     on_error: OnError | None = None,
-    on_columns: Callable[[Sequence[str]], None] = lambda names: None,
     part: OpenPart | None = None,
     meter: Meter | None = None,
 ) -> Iterator[list[Record]]:
     """Yield the records of ``path`` in lists of ``batch_size``, without reading far ahead.
 
-    Aspects are a list, or a string: a JSON list, or names separated by ``separator`` (None: ``|`` or ``;``; a comma
-    alone is an error, because it may separate names or be part of one).
+    Aspects are a list, or a string: a JSON list, or names separated by ``|`` or ``;`` (a comma alone is an error,
+    because it may separate names or be part of one). With ``aspects_column=None`` they are a column like any other.
     ``format``, such as "csv" or "txt.gz", takes precedence over the suffix; stdin is JSONL by default.
     The first error raises. With ``on_error``, bad rows are reported there and skipped, and only an error of the whole
-    file raises (cut short, no such column). ``on_columns`` receives the column names of a table.
+    file raises (cut short, no such column).
     ``part`` is the part of the file to read; lines are counted from its beginning. ``meter`` stops when it is too much.
     """
-    if separator == "":
-        raise AwattError("the separator of aspects is empty. Use one such as '|', or omit it.")
-    separators = SEPARATORS if separator is None else re.compile(re.escape(separator))
-    source, blocks = _open(path, text_column, batch_size, format, on_error, on_columns, part, meter)
-    return _records(source, blocks, aspects_column, separators)
+    source, blocks = _open(path, text_column, batch_size, format, on_error, lambda names: None, part, meter)
+    return _records(source, blocks, aspects_column)
 
 
 def read_rows(
@@ -77,7 +71,7 @@ def read_rows(
 ) -> Iterator[list[dict[str, object]]]:
     """As `read_records`, but rows as they are, of which a column of aspects is no special one.
 
-    The text column of each has text. Faster, and less to hold.
+    The text column of each has text. Faster, and less to hold. ``on_columns`` receives the column names of a table.
     """
     source, blocks = _open(path, text_column, batch_size, format, on_error, on_columns, part, None)
     return _batches(source, blocks)
@@ -145,9 +139,7 @@ def _check_text(source: Source, line: int, row: dict[str, object]) -> None:
         raise source.error(message, line, source.text_column)
 
 
-def _records(
-    source: Source, blocks: Iterator[Block], aspects_column: str, separators: re.Pattern[str]
-) -> Iterator[list[Record]]:
+def _records(source: Source, blocks: Iterator[Block], aspects_column: str | None) -> Iterator[list[Record]]:
     with source.opened:
         batch, size = list[Record](), 0
         for block in blocks:
@@ -155,7 +147,7 @@ def _records(
                 if source.meter is not None:
                     source.meter.add(rows=1)
                 try:
-                    batch.append(_record(source, line, row, aspects_column, separators))
+                    batch.append(_record(source, line, row, aspects_column))
                 except DataError as error:
                     source.on_error(error)
                 if len(batch) == source.batch_size:
@@ -169,24 +161,22 @@ def _records(
             yield batch
 
 
-def _record(
-    source: Source, line: int, row: dict[str, object], aspects_column: str, separators: re.Pattern[str]
-) -> Record:
+def _record(source: Source, line: int, row: dict[str, object], aspects_column: str | None) -> Record:
     """Turn a row into a record; columns are removed from the row."""
     _check_text(source, line, row)
     text = cast("str", row.pop(source.text_column))
     try:
-        return Record(text, _aspects(row.pop(aspects_column, None), separators), row, line)
+        return Record(text, _aspects(row.pop(aspects_column, None) if aspects_column else None), row, line)
     except InvalidValueError as error:
         raise source.error(str(error), line, aspects_column) from None
 
 
-def _aspects(value: object, separators: re.Pattern[str]) -> tuple[str, ...]:
+def _aspects(value: object) -> tuple[str, ...]:
     """The names in a list or a string, stripped, without duplicates."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ()
     if isinstance(value, str):
-        value = _split_names(value.strip(), separators)
+        value = _split_names(value.strip())
     if not isinstance(value, list):
         raise InvalidValueError(f"found {short_repr(value)}, but a list of names is needed, or text like food|service.")
     names: dict[str, None] = {}
@@ -199,13 +189,13 @@ def _aspects(value: object, separators: re.Pattern[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _split_names(text: str, separators: re.Pattern[str]) -> object:
+def _split_names(text: str) -> object:
     if not (text.startswith("[") and text.endswith("]")):
-        if separators is SEPARATORS and "," in text and not SEPARATORS.search(text):
+        if "," in text and not SEPARATORS.search(text):
             names = "|".join(name.strip() for name in text.split(","))
             advice = f"Write {names} if these are several aspects, or {json.dumps([text], ensure_ascii=False)} if one"
             raise InvalidValueError(f"found {short_repr(text)}, with a comma. {advice[:200]}.")
-        return separators.split(text)
+        return SEPARATORS.split(text)
     try:
         return parse_json(text)
     except (ValueError, RecursionError):

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from xml.parsers import expat
@@ -238,7 +239,7 @@ def _is_date(style: str, dates: list[bool]) -> bool:
 
 
 def _value(text: str, kind: str, strings: list[str], is_date: bool, from_1904: bool) -> Cell:
-    if kind == "s":
+    if kind == "s" and text.strip():
         number = int(text)
         if not 0 <= number < len(strings):
             raise _BadFileError(f"there is no text {number}")
@@ -247,11 +248,12 @@ def _value(text: str, kind: str, strings: list[str], is_date: bool, from_1904: b
         return text
     if kind == "b":
         return text == "1"
-    if kind == "e" or not text.strip():
+    if kind in ("e", "s") or not text.strip():
         return None
     value = float(text)
     if is_date:
-        return _date(value, from_1904)
+        with suppress(OverflowError):  # beyond the calendar: the number itself
+            return _date(value, from_1904)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 

@@ -36,7 +36,7 @@ def read_result(path: Path) -> dict[str, Any]:
     """The content of a result file."""
     try:
         content = json.loads(path.read_text("utf-8"))
-        content["test"]["macro_f1"], content["run"]["seed"]
+        content["test"]["macro_f1"], content["run"]["seed"], content["run"]["episode"]["n_way"], content["seconds"]
     except (ValueError, KeyError, TypeError):
         raise DataError("is not a result of 'awatt reproduce'. Delete it and run its item again.", path) from None
     return dict(content)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -22,8 +19,8 @@ from awatt import __version__
 from awatt.data.corpus import hash_splits, load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.detector.models import read_model
-from awatt.errors import require
-from awatt.files import write_text
+from awatt.errors import AwattError, require
+from awatt.files import interrupts_blocked, write_text
 from awatt.reproduce.results import load_result, missing, result_path
 from awatt.reproduce.suites import BUNDLED, TEST_EPISODES, Run, figures_of
 from awatt.research.evaluation import measure
@@ -144,8 +141,8 @@ def run_all(
 ) -> None:
     """Do every run that has no result yet, ``jobs`` at a time, each on one core.
 
-    An interrupt ends all of them at once; unfinished runs continue the next time. With several jobs, a failed run does
-    not stop the others.
+    An interrupt ends all of them at once; unfinished runs continue the next time. With several jobs, a run that
+    raises an error does not stop the others.
     """
     todo = missing(results, runs)
     check_extras(todo)
@@ -157,7 +154,7 @@ def run_all(
     parent_end, worker_end = context.Pipe()
     with parent_end, worker_end, ProcessPoolExecutor(jobs, context, _exit_with_parent, (worker_end,)) as pool:
         try:
-            with _interrupts_blocked():
+            with interrupts_blocked():
                 futures = {pool.submit(run_one, run, data, results, work, overrides): run for run in todo}
             for future in as_completed(futures):
                 if future.exception() is None:
@@ -166,8 +163,12 @@ def run_all(
             parent_end.close()
             pool.shutdown(cancel_futures=True)
             raise
-        for future in futures:
-            future.result()  # raises the error of a failed run
+        try:
+            for future in futures:
+                future.result()  # raises the error of a failed run
+        except BrokenExecutor:
+            lost = "a process ended before its run was done, and the others with it"
+            raise AwattError(f"{lost}. Is there enough memory? Run the command again to continue.") from None
 
 
 def _exit_with_parent(connection: Connection) -> None:
@@ -181,16 +182,3 @@ def _exit_with_parent(connection: Connection) -> None:
         os._exit(1)
 
     Thread(target=wait, daemon=True).start()
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block. Processes started within ignore it; the parent ends them."""
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -23,6 +23,7 @@ from awatt.data.episode import Episode
 from awatt.data.fewasp import SPLITS, read_json
 from awatt.data.sampler import EpisodeSampler, feasible_shapes
 from awatt.errors import AwattError
+from awatt.files import FileLock, make_folder
 from awatt.models import losses
 from awatt.research.runs import RunConfig, RunFolder, flatten_optimizer, model_card, restore_optimizer
 from awatt.research.scoring import measure_system, score_episodes
@@ -98,9 +99,14 @@ def train(
     trainer = Trainer(config, system, load_corpus(data, "train"), load_corpus(data, "val"), folder)
     # Only now, so that an error in the data or the settings leaves no half-started run behind.
     described = {**config.describe(), "data": data.resolve().name, "sha256": hash_splits(data), "provenance": source}
-    folder.open(described, resume)
-    trainer.run(on_step, on_epoch)
-    return System.load(out)
+    make_folder(out.absolute().parent)
+    lock = FileLock(out.absolute())  # two processes would overwrite each other's checkpoints
+    try:
+        folder.open(described, resume)
+        trainer.run(on_step, on_epoch)
+        return System.load(out)
+    finally:
+        lock.release()
 
 
 def all_texts(data: Path) -> Iterator[str]:

@@ -158,7 +158,9 @@ def _output_kind(config: BulkConfig, first: str) -> str:
         kind, compressed = format_of(first, config.format)
         kind = "jsonl" if kind == "txt" else kind
         return f"{kind}.gz" if compressed else kind
-    kind = format_of("", config.out_format)[0]
+    if config.out_format == "excel":
+        raise AwattError("--engine ray writes no format 'excel'. Write csv, or use --engine local.")
+    kind = format_of(first, config.out_format)[0]
     if kind == "txt":
         raise AwattError(f"plain text has no room for aspects. Write one of {', '.join(FORMATS[:-1])}.")
     return config.out_format

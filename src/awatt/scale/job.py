@@ -124,8 +124,8 @@ class Job:
         if read_bytes(f"{self.folder}/{JOB}") != self._found:
             raise AwattError(f"{self.out}: another process has just worked on this job. Run the command again.")
         if self._start_over:
-            own = (JOB, SUMMARY, "part-")
-            for folder in (self.folder, self.out):
+            # What says that there is a job goes last: an interrupt leaves a job that can be started over.
+            for folder, own in ((self.out, "part-"), (self.folder, ("part-", SUMMARY)), (self.folder, JOB)):
                 remove_files(folder, [name for name in list_folder(folder) if name.startswith(own)])
         if not self.part_bytes:
             self.part_bytes = part_bytes

@@ -87,7 +87,7 @@ def _split_delimited(path: str, size: int, part_bytes: int, delimiter: str) -> I
 
 @contextmanager
 def open_part(part: Part, format: str | None = None) -> Iterator[OpenPart]:
-    """Open a part for `awatt.records.reader.read_records`."""
+    """Open a part for `awatt.records.reader.read_rows`."""
     with open_file(part.path) as stream:
         kind, _ = format_of(part.path, format)
         if part.last is None:

@@ -28,7 +28,6 @@ from awatt.server.limits import Limits, check_count, check_length
 from awatt.server.progress import Progress
 
 Review = tuple[dict[str, object], list[str]]
-NO_COLUMN = "\0"  # a column of aspects, if there is one, is treated like any other
 PREVIEW_ROWS = 5
 PREVIEW_SCAN = 1_000  # rows in which a preview looks for text
 PREVIEW_SECONDS = 10.0  # and for how long
@@ -83,7 +82,7 @@ def _first_records(path: Path, format: str, column: str, limits: Limits) -> list
         meter.add(rows=1)
 
     batches = read_records(
-        path, text_column=column, aspects_column=NO_COLUMN, format=format, batch_size=1, on_error=skip, meter=meter
+        path, text_column=column, aspects_column=None, format=format, batch_size=1, on_error=skip, meter=meter
     )
     records: list[Record] = []
     with suppress(_EnoughError):
@@ -153,7 +152,7 @@ def read_reviews(
             batches = read_records(
                 path,
                 text_column=column,
-                aspects_column=NO_COLUMN,
+                aspects_column=None,
                 format=format,
                 on_error=skip,
                 meter=meter,
