@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 #: A numpy array or a torch tensor. The docstrings give the shapes.
 Array = Any
 

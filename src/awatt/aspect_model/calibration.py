@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Bools
+
 Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _STEPS = 30  # of Newton's method; it stops far earlier
 _TOLERANCE = 1e-8

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from awatt.arrays import Bools
 from awatt.aspect_model.names import name_words
 from awatt.errors import AwattError
-
-Bools = npt.NDArray[np.bool_]
 
 _SHOWN = 40  # characters of a sentence in a message
 

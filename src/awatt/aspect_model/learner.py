@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Integers, Sentences, product, unit
+from awatt.arrays import Bools, Integers, Sentences, product, unit
 from awatt.aspect_model.calibration import (
     Calibration,
     CalibrationPrior,
@@ -39,7 +39,6 @@ from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, TokenVe
 from awatt.aspect_model.words import WordRidge, learn_words, no_words, score_words
 
 Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 #: Is told how many parts of a long computation are done, and how many there are.
 OnPart: TypeAlias = Callable[[int, int], object]
 

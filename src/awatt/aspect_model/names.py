@@ -7,11 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from awatt.arrays import Sentences
-
-Bools = npt.NDArray[np.bool_]
+from awatt.arrays import Bools, Sentences
 
 
 class LabelledSentences(NamedTuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Integers
+
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CANDIDATES = 500  # the most useful sentences, among which different ones are chosen
 LIKENESS = 1.0  # how much likeness to a chosen sentence takes off

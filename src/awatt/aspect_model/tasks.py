@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from awatt.arrays import Bools, Integers
 
 INTENTS = ("clinc150", "banking77", "hwu64")
 UNLABELLED = ("products", "movies", "news", "tweets")  # whose licence allows to ship their sentences

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.detector.quality import Measure, wilson
-from awatt.detector.thresholds import Bools
 
 
 @dataclass(frozen=True)

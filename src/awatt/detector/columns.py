@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Bools
 from awatt.detector.examples import check_texts
 from awatt.detector.marks import Marks
 from awatt.detector.words import find_sentences
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from awatt.detector.bulk import BulkConfig
     from awatt.detector.detector import AspectDetector
 
-Bools = npt.NDArray[np.bool_]
 
 STEPS = 10_000  # scores are written with four digits
 _SCORES: npt.NDArray[Any] = np.array([repr(step / STEPS) for step in range(STEPS + 1)], dtype=object)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.detector.groups import Column, Kind, group_column
 from awatt.detector.quality import Measure, wilson
-from awatt.detector.thresholds import Bools
 from awatt.errors import AwattError
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from awatt.arrays import Sentences
+from awatt.arrays import Bools, Sentences
 from awatt.aspect_model.checks import check_examples
 from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
@@ -27,7 +27,7 @@ from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review, Word
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
-from awatt.detector.thresholds import AUTO, BALANCED, MODES, Bools, Floats, Threshold, f1, resolve, tune, without_nan
+from awatt.detector.thresholds import AUTO, BALANCED, MODES, Floats, Threshold, f1, resolve, tune, without_nan
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, plural
 from awatt.records.formats import short_repr

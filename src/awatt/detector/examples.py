@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Bools
 from awatt.errors import AwattError, DataError, plural
 from awatt.files import parse_json
 from awatt.records.formats import reason, short_repr
@@ -19,7 +20,6 @@ from awatt.records.reader import Record, read_records
 
 MAX_ASPECTS = 200  # every score is computed for every sentence; a larger set is a taxonomy, a different task
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = Iterable[tuple[str, Iterable[str]]]
 
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from awatt.arrays import Sentences
+from awatt.arrays import Bools, Sentences
 from awatt.data.episode import Prediction
 from awatt.detector.marks import Found, Marks, marker
 from awatt.detector.models import Model
-from awatt.detector.thresholds import Bools, Floats
+from awatt.detector.thresholds import Floats
 from awatt.detector.words import split_windows
 from awatt.errors import AwattError
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.detector.comparison import Comparison, compare
 from awatt.detector.groups import Column, group_columns
 from awatt.detector.quality import Measure, wilson
 from awatt.detector.results import Detection
-from awatt.detector.thresholds import Bools, Floats
+from awatt.detector.thresholds import Floats
 from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
 from awatt.records.reader import read_records

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from awatt.arrays import Integers, Sentences, ranges, starts
+from awatt.arrays import Bools, Integers, Sentences, ranges, starts
 from awatt.aspect_model.word_cache import END, MOST_CHARACTERS, Numbers, reads_words_separately
 from awatt.detector.words import MAX_WORDS, SHARE, WORD, deciding_words, is_punctuation
 
 Floats = npt.NDArray[np.floating]
-Bools = npt.NDArray[np.bool_]
 
 
 class Marks(NamedTuple):

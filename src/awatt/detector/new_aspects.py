@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Integers
 from awatt.detector.models import FAST, Model, load_model
-from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, Integers, count_words, distinct, find_nouns
+from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, count_words, distinct, find_nouns
 from awatt.detector.reviews import read_sentences
 from awatt.errors import AwattError
 

@@ -8,12 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from awatt.arrays import Sentences
-
-Integers = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from awatt.arrays import Bools, Integers, Sentences
 
 
 def _set(words: str) -> frozenset[str]:

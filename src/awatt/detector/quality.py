@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from awatt.detector.thresholds import Bools
+from awatt.arrays import Bools
 from awatt.errors import AwattError, plural
 from awatt.records.reader import read_records
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.aspect_model.estimates import Estimate
 from awatt.aspect_model.learner import FOLDS, OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
 from awatt.detector.html import report_html
-from awatt.detector.thresholds import Bools, Floats, f1, without_nan
+from awatt.detector.thresholds import Floats, f1, without_nan
 from awatt.errors import AwattError, plural
 from awatt.records.formats import short_repr
 

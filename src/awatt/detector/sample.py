@@ -8,10 +8,10 @@ from itertools import chain
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.detector.detector import AspectDetector
 from awatt.detector.models import FAST
 from awatt.detector.results import Detection
-from awatt.detector.thresholds import Bools
 from awatt.errors import AwattError
 from awatt.records.reader import Record, read_records
 

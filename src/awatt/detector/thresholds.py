@@ -9,12 +9,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Bools
 from awatt.errors import AwattError
 from awatt.records.formats import short_repr
 from awatt.thresholds.default import default_threshold
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Bools: TypeAlias = npt.NDArray[np.bool_]
 Threshold: TypeAlias = str | float | Mapping[str, str | float]
 
 BALANCED = "balanced"

@@ -7,8 +7,8 @@ from itertools import takewhile
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.detector.quality import CoursePoint, Quality, measure, random_order
-from awatt.detector.thresholds import Bools
 from awatt.server.content import Content, Example
 from awatt.server.responses import Documented
 from awatt.server.workbench import Workbench, apply_thresholds, fit_detector

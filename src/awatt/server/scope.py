@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import Bools
 from awatt.detector.groups import Column
-from awatt.detector.thresholds import Bools
 from awatt.server.errors import ServiceError
 from awatt.server.workbench import Reviews, Workbench
 

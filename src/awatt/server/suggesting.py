@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from awatt.arrays import Integers
 from awatt.detector.new_aspects import SuggestedAspect
-from awatt.detector.nouns import TOKEN, Integers
+from awatt.detector.nouns import TOKEN
 from awatt.server.responses import Documented
 from awatt.server.workbench import Workbench
 
