@@ -16,6 +16,12 @@ LABEL = """async (text) => {
   return state.project.examples.find((each) => each.text === text)?.aspects ?? null;
 }"""
 
+#: From now on, requests with this in their path fail.
+FAIL = """(part) => {
+  window.realFetch = window.fetch;
+  window.fetch = (path, options) => (path.includes(part) ? Promise.reject(new Error()) : realFetch(path, options));
+}"""
+
 #: Where the buttons are on the screen.
 PLACES = """() => [...document.querySelectorAll('#accept, #accept-none, #detail .toggle')]
   .map((each) => each.getBoundingClientRect().toJSON())"""
@@ -179,6 +185,57 @@ def test_many_sentences_are_labelled_at_once_and_notes_are_kept(page: Any) -> No
     assert page.input_value("#note") == "ask the cook"
 
 
+def test_a_note_that_could_not_be_saved_is_sent_again(page: Any, server: Server) -> None:
+    page.evaluate(FAIL, "/notes/")
+    page.fill("#note", "ask the cook")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#message", "does not respond")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.getElementById('note').value === ''")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function("() => document.getElementById('note').value === 'ask the cook'")
+    page.evaluate("window.fetch = window.realFetch")
+    page.focus("#note")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#rows .noted")
+    assert list(server.ask("GET", "v1/project")[1]["notes"].values()) == ["ask the cook"]
+
+
+def test_labels_of_others_are_not_said_to_be_removed(page: Any, server: Server) -> None:
+    first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
+    server.ask("PUT", f"v1/project/sentences/{first}", {"aspects": [], "person": "Bob"})
+    page.evaluate("localStorage.setItem('awatt-person', 'Ann')")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("0")
+    wait_for_count(page, SAVED, 2)
+    page.locator("#rows .row .tick").nth(0).click()
+    page.locator("#rows .row .tick").nth(1).click()
+    page.click("#remove-all")
+    said = "1 sentence keeps its label, made by others."
+    wait_for_text(page, "#message", f"1 sentence: labels removed. {said} Undo takes it back.")
+    wait_for_count(page, SAVED, 1)
+    page.click("#remove-all")
+    wait_for_text(page, "#message", f"No label is removed. {said}")
+    assert "Undo" not in page.inner_text("#message")
+
+
+def test_only_sentences_that_are_listed_stay_selected(page: Any) -> None:
+    texts = page.locator("#rows .row .text").all_inner_texts()
+    page.keyboard.press("Shift+ArrowDown")
+    wait_for_text(page, "#detail", "2 sentences selected")
+    page.fill("#search", texts[0])
+    wait_for_count(page, "#rows .row", 1)
+    wait_for_text(page, "#detail .full", texts[0])
+    page.fill("#search", "")
+    page.focus("#table")
+    page.keyboard.press("Shift+ArrowDown")
+    wait_for_text(page, "#detail", "2 sentences selected")
+    page.keyboard.press("n")  # a list begins without a selection: its keys label the sentence that is shown
+    wait_for_text(page, "#queue-count", "0 of 20")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#queue-count", "1 of 20")
+
+
 def test_beyond_nine_aspects_names_are_typed_and_a_sentence_becomes_an_example(page: Any) -> None:
     page.click("#tab-aspects")
     page.fill("#names", "zebra, zoo, yard, yeti")
@@ -244,6 +301,11 @@ def test_exported_labels_are_imported_and_what_two_people_said_is_compared(page:
     wait_for_count(page, "#rows .row", 1)
     page.locator("#rows .row").click()
     wait_for_text(page, "#detail .opinions", "Ann: staff; you: none")
+    page.click("#tab-aspects")
+    for _ in range(2):  # the same file can be chosen again
+        page.set_input_files("#import-file", {"name": "labels.docx", "mimeType": "x", "buffer": b"hi"})
+        wait_for_text(page, "#message", "The suffix of labels.docx is unknown.")
+        assert page.input_value("#import-file") == ""
 
 
 def test_projects_are_created_switched_and_back_leads_to_the_first(browser: Any, tmp_path: Path) -> None:
@@ -270,6 +332,35 @@ def test_projects_are_created_switched_and_back_leads_to_the_first(browser: Any,
     page.go_back()
     wait_for_text(page, "#project", "hotels 2024")
     wait_for_text(page, "#status", "2 sentences")
+    context.close()
+    server.stop()
+
+
+def test_a_project_that_cannot_be_opened_does_not_change_the_first(browser: Any, tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{server.base}?project=hotels#aspects")
+    page.fill("#token", server.token)
+    page.click("#sign-in button")
+    wait_for_text(page, "#project", "hotels")  # the one that the address names
+    page.click("#project")
+    page.fill("#new-project", "Hotels (2024)")
+    page.click("#projects button[type=submit]")
+    wait_for_text(page, "#not-created", "a name has letters")
+    page.goto(f"{server.base}?project=Hotels%20(2024)")
+    wait_for_text(page, "#message", "a name has letters")
+    page.click("#tab-start")
+    page.fill("#paste", "My own review of Porto.")
+    page.click("#load")
+    wait_for_text(page, "#message", "The project “Hotels (2024)” is not open")
+    assert server.ask("GET", "v1/project/sentences")[1]["texts"] == []
+    page.goto(f"{server.base}?project=hotels")
+    wait_for_text(page, "#project", "hotels")
+    page.evaluate("localStorage.removeItem('awatt-key')")  # the cookie stays
+    page.click("#message a")
+    page.wait_for_selector("#token")
+    assert page.url == f"{server.base}?sign-in&project=hotels#start"
     context.close()
     server.stop()
 

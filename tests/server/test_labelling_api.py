@@ -119,6 +119,42 @@ def test_what_was_exported_is_imported_into_another_project(sample: Any) -> None
     assert [each["name"] for each in after["aspects"]] == [each["name"] for each in before["aspects"]]
 
 
+def test_exported_results_come_back_as_they_were(client: Any) -> None:
+    load(client, 'text\n"- Good soup here."\n"Fine."\n')
+    client.post("/v1/aspects/names", json={"names": ["-food", "food|drink"]})
+    key = ids(client)["- Good soup here."]
+    before = client.put(f"/v1/project/sentences/{key}", json={"aspects": [1, 2]}).json()
+    exported = client.get("/v1/project/export/results.csv").content
+    assert b",'- Good soup" in exported  # as a spreadsheet needs it
+    client.delete("/v1/project")
+    assert client.post("/v1/project/examples?format=csv", content=exported, headers=RAW).json() == {"examples": 1}
+    after = client.get("/v1/project").json()
+    assert [each["text"] for each in after["examples"]] == [each["text"] for each in before["examples"]]
+    assert [each["name"] for each in after["aspects"]] == ["-food", "food|drink"]
+
+
+def test_rows_with_the_same_text_are_one_sentence(client: Any) -> None:
+    rows = '{"text": "Cold.", "aspects": ["food"]}\n{"text": "Cold.", "aspects": ["service"]}\n'
+    response = client.post("/v1/project/examples?format=jsonl", content=rows.encode(), headers=RAW)
+    assert response.json() == {"examples": 1}
+    assert client.get("/v1/project").json()["examples"][0]["aspects"] == [1, 2]
+    broken = client.post("/v1/project/examples?format=json", content=b'{"fo\\ud800od": ["bad"]}', headers=RAW)
+    assert (broken.status_code, "unpaired surrogate" in broken.json()["error"]) == (422, True)
+
+
+def test_labels_of_others_stay_when_many_are_removed(client: Any) -> None:
+    load(client)
+    client.post("/v1/aspects/names", json={"names": ["staff"]})
+    mine, theirs = ids(client)["The waiter was kind."], ids(client)["The waiter was rude."]
+    for key, person in ((mine, "Ann"), (theirs, "Bob")):
+        client.put(f"/v1/project/sentences/{key}", json={"aspects": [1], "person": person})
+    body = {"labels": [{"id": mine, "aspects": None}, {"id": theirs, "aspects": None}], "person": "Ann"}
+    project = client.post("/v1/project/labels", json=body).json()
+    assert [each["text"] for each in project["examples"]] == ["The waiter was rude."]
+    refused = client.put(f"/v1/project/sentences/{theirs}", json={"aspects": None, "person": "Ann"})
+    assert (refused.status_code, "the label of Bob" in refused.json()["error"]) == (409, True)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -243,3 +279,10 @@ def test_an_excel_file_is_previewed_and_loaded(client: Any) -> None:
     assert client.get("/v1/project/reviews/1").json()["fields"] == {"day": "Monday"}
     damaged = client.post(url, content=content[:300], headers=RAW)
     assert (damaged.status_code, damaged.json()["error"][:30]) == (422, "the file cannot be read as .xl")
+
+
+def test_a_server_that_stops_does_not_finish_a_load() -> None:
+    progress = Progress()
+    progress.end()
+    with pytest.raises(CancelledError), progress.work("detecting", 10):
+        progress.reach(1)

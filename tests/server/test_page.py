@@ -137,6 +137,10 @@ def test_loading_and_starting_over_can_be_undone(page: Any) -> None:
     page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
     page.click("#tab-sentences")
     assert page.inner_text("#nothing .button") == "Load reviews"
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('empty already')")
+    page.click("#tab-sentences")
     page.click("#undo")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('2 ')")
     page.click("#undo")
@@ -236,11 +240,21 @@ def test_names_alone_find_sentences_at_once_marked_as_guesses(page: Any) -> None
     page.wait_for_selector("#rows .chip.guess")
     assert page.locator("#rows .row", has_text="The battery died.").locator(".chip").inner_text().startswith("battery?")
     assert "Guessed from the names" in page.inner_text("#detail")
+    page.click("#tab-export")
+    assert "awatt detect reviews.csv --aspects 'battery,screen,price' --out" in page.inner_text("pre[aria-label=Command]")
+    page.click("#tab-sentences")
     page.locator("#rows .row", has_text="The battery died.").click()
     page.keyboard.press("Enter")
     page.wait_for_selector(SAVED)
     page.wait_for_function("() => !document.querySelector('#filters').textContent.includes('battery?')")
     assert "screen?" in page.inner_text("#filters")  # still a guess
+    page.click("#tab-export")
+    assert "--examples awatt-examples.jsonl --aspects 'screen,price'" in page.inner_text("pre[aria-label=Command]")
+    page.click("#tab-aspects")
+    page.fill("#names", "battery")
+    page.click("#by-name button")
+    wanted = "Nothing to guess: battery has examples already."
+    page.wait_for_function("(wanted) => document.getElementById('message').textContent === wanted", arg=wanted)
 
 
 def test_an_aspect_that_was_not_learned_is_not_shown_as_none(page: Any) -> None:
@@ -303,6 +317,16 @@ def test_the_map_is_read_by_keyboard(page: Any) -> None:
     page.keyboard.press("Enter")
     assert page.inner_text("#detail .full") == place["texts"][row]
     assert page.locator("#rows .row.labelled").count() == 0  # it was opened, not accepted
+
+
+def test_on_a_filtered_map_the_arrow_keys_reach_what_is_drawn(page: Any) -> None:
+    page.fill("#search", "waiter")
+    page.click("#tab-overview")
+    page.wait_for_function(INKED)
+    page.locator("canvas").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+        assert "waiter" in page.inner_text("#tip").rpartition(" → ")[0].lower()
 
 
 def near(dots: list[list[float]], x: float, y: float, most: float = 2) -> list[int]:

@@ -162,6 +162,21 @@ def test_a_full_disk_gives_507_and_is_not_ready(tmp_path: Path, monkeypatch: pyt
         assert client.get("/health/ready").status_code == 507
 
 
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_what_is_no_backup_does_not_stop_backups(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "project.sqlite"
+    if content is None:  # a database without our tables
+        sqlite3.connect(backup_path(path)).execute("CREATE TABLE meta (name, value)").connection.close()
+    else:
+        backup_path(path).write_bytes(content)
+    store = ProjectStore(path)
+    store.add_aspect("food")
+    store.back_up()
+    store.close()
+    assert len(ProjectStore(backup_path(path)).content().aspects) == 1
+    assert (tmp_path / "project.sqlite.backup.other").is_file()
+
+
 def test_a_damaged_project_does_not_replace_its_backup(sound: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(sound, tmp_path))
     store = ProjectStore(path)

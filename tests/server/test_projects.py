@@ -46,6 +46,8 @@ def test_projects_are_listed_and_each_tab_changes_its_own(client: Any) -> None:
     assert client.post("/v1/projects", json={"name": "hotels"}).json() == opened  # it is open already
     lost = client.post("/v1/aspects", json={"name": "x"}, headers={"x-awatt-project": "unknown"})
     assert lost.status_code == 409
+    for path, status in (("aspects", 409), ("project/export/examples.jsonl", 409), ("project/version", 200)):
+        assert client.get(f"/v1/{path}", headers={"x-awatt-project": "unknown"}).status_code == status
 
 
 def test_a_new_project_is_created_and_kept(client: Any, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from awatt.errors import AwattError
-from awatt.server.run import allowed_hosts, choose_token, default_project, is_loopback, listen
+from awatt.server.run import allowed_hosts, choose_token, default_project, is_loopback, listen, make_server
 
 
 def test_only_loopback_works_without_a_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,6 +32,7 @@ def test_only_loopback_works_without_a_chosen_token(monkeypatch: pytest.MonkeyPa
 
 def test_hosts_are_an_exact_list() -> None:
     assert allowed_hosts("127.0.0.1", 8377, []) == {"127.0.0.1:8377", "localhost:8377", "[::1]:8377"}
+    assert "127.0.0.2:8377" in allowed_hosts("127.0.0.2", 8377, [])
     assert allowed_hosts("0.0.0.0", 80, ["reviews.example.org", "other.org:443"]) == {
         "reviews.example.org:80",
         "other.org:443",
@@ -154,3 +155,12 @@ def test_headers_that_never_end_are_given_up() -> None:
     assert whole.startswith(b"HTTP/1.1 200")
     assert whole.count(b"HTTP/1.1") == 1
     assert TimedProtocol.waiting == {}
+
+
+def test_the_link_is_for_the_address_that_was_given(tmp_path: Path) -> None:
+    guard, listener, link, _ = make_server("127.0.0.2", 0, tmp_path / "p.sqlite", [])
+    with listener:
+        assert link.startswith(f"http://127.0.0.2:{listener.getsockname()[1]}/?token=")
+    guard.app.state.service.store.close()
+    with pytest.raises(AwattError, match=r"a\.\.b, port 0: cannot listen"):
+        listen("a..b", 0)

@@ -50,7 +50,7 @@ def test_the_link_opens_the_page_once(tmp_path: Path) -> None:
         place, _, key = opened.headers["location"].partition("#key=")
         assert (opened.status_code, place) == (303, "/")
         cookie = opened.headers["set-cookie"]
-        assert all(word in cookie for word in ("HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=86400"))
+        assert all(word in cookie for word in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=86400"))
         assert client.get("/v1/project", headers={"x-awatt-key": key}).status_code == 200
         client.cookies.clear()
         again = client.get(f"/?token={link}", follow_redirects=False)
@@ -250,6 +250,27 @@ def test_a_connection_that_was_answered_already_is_no_error(client: Any) -> None
 
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"evil.example")]}
     asyncio.run(client.guard(scope, receive, send))
+
+
+def test_a_browser_that_is_signed_in_can_sign_in_again(tmp_path: Path) -> None:
+    with make_client(tmp_path, token=None) as client:
+        sign_in(client)
+        html = {"accept": "text/html"}
+        assert "This page needs a token." not in client.get("/", headers=html).text
+        assert "This page needs a token." in client.get("/?sign-in&project=hotels", headers=html).text
+        assert client.get("/?sign-in", headers={**html, "host": "evil.example"}).status_code == 421
+
+
+def test_a_link_keeps_the_project(tmp_path: Path) -> None:
+    with make_client(tmp_path, token=None) as client:
+        new_link = client.guard.access.new_link
+        opened = client.get(f"/?token={new_link()}&project=%C3%89t%C3%A9%0d%0ax", follow_redirects=False)
+        assert opened.headers["location"].startswith("/?project=%C3%89t%C3%A9%0D%0Ax#key=")
+        read_only = client.get(f"/?token={new_link(True, 'id', 'hotels')}&view=overview", follow_redirects=False)
+        assert read_only.headers["location"] == "/?project=hotels#view=overview"  # the present sign-in sees all of them
+        client.cookies.clear()
+        read_only = client.get(f"/?token={new_link(True, 'id', 'hotels')}", follow_redirects=False)
+        assert read_only.headers["location"].startswith("/#key=")  # sees no other
 
 
 def test_a_read_only_link_opens_repeatedly_and_changes_nothing(tmp_path: Path) -> None:

@@ -250,6 +250,21 @@ def test_the_report_is_one_page_that_prints(loaded: Any, browser: Any, tmp_path:
     context.close()
 
 
+def test_a_sample_that_is_fully_labelled_offers_no_more(page: Any, server: Server) -> None:
+    ids, [last, *_] = server.ask("GET", "v1/project/sentences")[1]["ids"], server.ask("GET", "v1/project/quality")[1]["next"]
+    labels = [{"id": key, "aspects": []} for key in ids if key != last]
+    assert server.ask("POST", "v1/project/labels", {"labels": labels})[0] == 200
+    page.click("#tab-aspects")
+    page.click("#measure:has-text('Label 1 random sentence')")
+    page.wait_for_selector("#queue:not([hidden])")
+    page.keyboard.press("0")
+    page.click("#queue-more")
+    page.wait_for_function("() => document.getElementById('message').textContent === 'Every sentence is labelled.'")
+    page.click("#tab-aspects")
+    page.wait_for_selector("#measured:has-text('Every sentence is labelled.')")
+    assert not page.locator("#measure").count()
+
+
 def test_a_random_sample_is_labelled_and_the_course_of_its_quality_drawn(page: Any, server: Server) -> None:
     for key in server.ask("GET", "v1/project/quality")[1]["next"][:19]:
         server.ask("PUT", f"v1/project/sentences/{key}", {"aspects": [aspect_id(page, "food")]})

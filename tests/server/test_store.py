@@ -223,6 +223,56 @@ def test_removing_an_aspect_keeps_examples_of_others(store: ProjectStore) -> Non
     ]
 
 
+def test_removing_an_aspect_keeps_what_others_have_said(store: ProjectStore) -> None:
+    food, service = store.add_aspect("food"), store.add_aspect("service")
+    store.label_sentence("Cold soup.", [food], person="Ann")
+    store.label_sentence("Cold soup.", [service], person="Bob")
+    store.remove_aspect(service)
+    (example,) = store.content().examples
+    assert (list(example.aspects), example.votes["Ann"]) == ([food], [food])
+
+
+def test_only_those_who_made_a_label_remove_it(store: ProjectStore) -> None:
+    food = store.add_aspect("food")
+    store.label_sentence("Cold soup.", [food], person="")  # before Ann gave her name
+    store.remove_label("Cold soup.", person="Ann")
+    assert store.content().examples == []
+    store.label_sentence("Cold soup.", [food], person="Bob")
+    before = state(store)
+    for person in ("Ann", ""):
+        with pytest.raises(ConflictError, match=r"this is the label of Bob\. Only they can remove it"):
+            store.remove_label("Cold soup.", person=person)
+    assert state(store) == before
+    store.remove_label("Cold soup.")  # the API, for no person
+    assert store.content().examples == []
+
+
+def test_emptying_an_empty_project_keeps_its_history(store: ProjectStore) -> None:
+    store.add_aspect("food", ["Cold soup."])
+    wanted = state(store)
+    for _ in range(MAX_LOADS + 1):
+        store.clear()
+    store.undo()
+    assert state(store) == wanted
+
+
+def test_undo_is_refused_if_someone_else_has_changed_the_project(store: ProjectStore) -> None:
+    store.add_aspect("food")
+    seen = store.content().revision
+    store.add_aspect("service")
+    with pytest.raises(ConflictError, match="has been changed since it was shown"):
+        store.undo(seen)
+    assert store.undo(store.content().revision) == "add aspect service"
+    with pytest.raises(ConflictError, match="has been changed"):
+        store.redo(seen)
+
+
+def test_a_name_with_more_blanks_is_the_same_name(store: ProjectStore) -> None:
+    key = store.add_aspect("room size")
+    store.rename_aspect(key, " room  size ")
+    assert store.content().undo == "add aspect room size"
+
+
 def test_limits_name_the_numbers(tmp_path: Path) -> None:
     store = ProjectStore(tmp_path / "p.sqlite", Limits(aspects=1, examples=1, sentences=1, characters=10, name=5))
     with pytest.raises(AwattError, match="at most 5"):

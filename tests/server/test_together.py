@@ -114,3 +114,26 @@ def test_a_tab_that_is_behind_does_not_overwrite(page: Any, server: Server) -> N
     assert page.locator("#rows .row.chosen .chip").count() == 1
     page.keyboard.press("1")
     page.wait_for_function("() => document.querySelectorAll('.toggle[aria-pressed=true]').length === 2")
+
+
+@needs_chromium
+def test_what_a_colleague_did_is_not_undone(page: Any, server: Server) -> None:
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")  # no polling
+    server.ask("POST", "v1/aspects", {"name": "parking"})
+    page.click("#undo")
+    page.wait_for_selector("#message.bad:has-text('changed since')")
+    page.wait_for_selector("#undo[title^='Undo: add aspect parking']")
+    held: list[Any] = []
+    page.route("**/v1/project/reviews?*", lambda route: held.append(route))
+    page.click("#tab-start")
+    page.fill("#paste", "The soup was cold.")
+    with page.expect_request("**/v1/project/reviews?*"):
+        page.click("#load")
+    page.click("#cancel")
+    response = held[0].fetch()
+    server.ask("POST", "v1/aspects", {"name": "garden"})  # after the load that is to be cancelled
+    held[0].fulfill(response=response)
+    page.wait_for_selector("#message.bad:has-text('before they could be cancelled')")
+    found = server.ask("GET", "v1/project")[1]
+    assert [aspect["name"] for aspect in found["aspects"][-2:]] == ["parking", "garden"]
+    page.unroute("**/v1/project/reviews?*")

@@ -88,6 +88,7 @@ class Examples:
         def column(aspect: object) -> int:
             if not isinstance(aspect, str) or not aspect.strip():
                 raise AwattError(f"an aspect is named {short_repr(aspect)}, but needs a name such as 'food'.")
+            check_characters(aspect, "the name of an aspect")
             return columns.setdefault(aspect.strip(), len(columns))
 
         for aspect in aspects:

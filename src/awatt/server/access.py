@@ -45,7 +45,8 @@ class Link:
 
     ends: float
     read_only: bool = False
-    project: str = ""  # of a read-only link
+    project: str = ""  # of a read-only link: its id,
+    name: str = ""  # and its name
 
 
 @dataclass
@@ -79,7 +80,7 @@ class Access:
             return plain
         return plain - {f"http://{self.public_url.partition('://')[2]}"} | {self.public_url}
 
-    def new_link(self, read_only: bool = False, project: str = "") -> str:
+    def new_link(self, read_only: bool = False, project: str = "", name: str = "") -> str:
         """A secret that opens the page once, within the next hour; a read-only one for a week, and repeatedly.
 
         A read-only link shows this project and no other.
@@ -87,21 +88,24 @@ class Access:
         self._expire()
         link = secrets.token_urlsafe(24)
         ends = time.monotonic() + (READ_ONLY_SECONDS if read_only else LINK_SECONDS)
-        self.links[link] = Link(ends, read_only, project if read_only else "")
+        self.links[link] = Link(ends, read_only, project, name) if read_only else Link(ends)
         return link
 
-    def use_link(self, given: str, present: Session | None = None) -> Session | None:
-        """A new sign-in, if the link is valid; ``present`` is that of the browser, which a read-only link keeps."""
+    def use_link(self, given: str, present: Session | None = None) -> tuple[Session, str] | None:
+        """A new sign-in, if the link is valid, and the name of the project to show ("": the one that it sees anyway).
+
+        ``present`` is the sign-in of the browser, which a read-only link keeps.
+        """
         self._expire()
         for secret, link in self.links.items():
             if is_equal(secret, given):
                 if link.read_only and present is not None and present.project in ("", link.project):
-                    return present
+                    return present, "" if present.project else link.name
                 if not link.read_only:
                     del self.links[secret]
                 session = Session(read_only=link.read_only, project=link.project)
                 self.sessions[session.cookie] = session
-                return session
+                return session, ""
         return None
 
     def find_session(self, cookie: str) -> Session | None:
@@ -117,10 +121,14 @@ class Access:
             self.sessions.pop(cookie, None)
 
     def set_cookie(self, session: Session | None) -> str:
-        """The Set-Cookie header that starts a sign-in, or with None ends it."""
+        """The Set-Cookie header that starts a sign-in, or with None ends it.
+
+        A link may stand on a page of another site, so the browser must send the cookie after a click there. Data needs
+        the key of the page besides.
+        """
         value, age = (session.cookie, int(SESSION_SECONDS)) if session else ("", 0)
         secure = "; Secure" if self.is_secure else ""
-        return f"{self.cookie}={value}; Max-Age={age}; HttpOnly; SameSite=Strict; Path=/{secure}"
+        return f"{self.cookie}={value}; Max-Age={age}; HttpOnly; SameSite=Lax; Path=/{secure}"
 
     async def slow_down(self) -> bool:
         """Wait after a wrong token; False if too many are waiting already. A right token never waits."""

@@ -119,7 +119,9 @@ def _add_plain_routes(app: FastAPI, service: Service) -> None:
         """Create another link that opens the page: once, within an hour; or a read-only one, for a week."""
         wanted = body or LinkBody(view="")
         view = f"&view={quote(wanted.view, safe='')}" if wanted.view else ""
-        return {"path": f"/?token={service.access.new_link(wanted.read_only, service.store.project_id)}{view}"}
+        store = service.store
+        token = service.access.new_link(wanted.read_only, store.project_id, store.path.stem)
+        return {"path": f"/?token={token}{view}"}
 
     @app.get("/v1/session", tags=["health"], responses=ERRORS)
     async def session(request: Request) -> dict[str, bool]:

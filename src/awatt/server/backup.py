@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -41,14 +42,13 @@ def write_backup(project: Path, project_id: str) -> bool:
 
 
 def _keep_other(copy: Path, project_id: str) -> None:
-    """Rename the backup of another project, whose file was here before."""
+    """Rename the backup of another project, whose file was here before, and what is no backup."""
     if not copy.is_file():
         return
-    connection = connect(copy)
-    try:
-        found = str(connection.execute("SELECT value FROM meta WHERE name = 'project'").fetchone()[0])
-    finally:
-        connection.close()
+    found = ""
+    with suppress(sqlite3.Error), closing(connect(copy)) as connection:
+        row = connection.execute("SELECT value FROM meta WHERE name = 'project'").fetchone()
+        found = "" if row is None else str(row[0])
     if found != project_id:
         os.replace(copy, copy.with_name(f"{copy.name}.{found if found.isalnum() else 'other'}"))
 

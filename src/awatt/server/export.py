@@ -13,6 +13,7 @@ import numpy as np
 from awatt.detector.findings import Sentences, summarise
 from awatt.detector.report_page import ReportPage, describe_detector, expectations
 from awatt.errors import AwattError
+from awatt.records.format_writers import to_cell
 from awatt.records.spreadsheet import BOM, escape_formula
 from awatt.records.writer import RecordWriter
 from awatt.server.measuring import measure_course, measure_sample
@@ -96,8 +97,9 @@ def _escape_name(name: str) -> str:
 
 
 def _cell(value: object) -> object:
-    """A list of names is joined by bars; the writer turns other lists and objects into JSON."""
-    return "|".join(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
+    """A list of names as one cell, before it is escaped; the writer turns other lists and objects into JSON."""
+    is_names = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return to_cell(value) if is_names else value
 
 
 def _example_rows(workbench: Workbench) -> list[dict[str, object]]:

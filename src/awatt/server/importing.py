@@ -11,6 +11,7 @@ from awatt.records.bounds import Meter
 from awatt.records.conversion import to_readable
 from awatt.records.formats import MAX_LINE
 from awatt.records.reader import Record, read_records
+from awatt.records.spreadsheet import unescape_formula
 from awatt.server.errors import ServiceError
 from awatt.server.limits import Limits, check_count, check_length
 from awatt.server.reading import read_columns, temporary_file, too_large
@@ -31,7 +32,7 @@ def read_labelled(content: bytes, format: str, limits: Limits) -> Labelled:
     check_count(len(labelled), limits.examples, "examples in the file")
     for number, (text, _) in enumerate(labelled, 1):
         check_length(text, limits.characters, f"example {number} of the file")
-    return labelled
+    return Examples.from_pairs(labelled).pairs()  # rows with the same text are one sentence
 
 
 def _by_row(content: bytes, format: str, limits: Limits) -> Labelled:
@@ -42,7 +43,7 @@ def _by_row(content: bytes, format: str, limits: Limits) -> Labelled:
         if missing:
             raise ServiceError(f"the file has no column {max(missing)!r}. {NEEDED}")
         records = chain.from_iterable(read_records(path, format=format, meter=meter))
-        return [(record.text, record.aspects) for record in records if record.text.strip() and _by_person(record)]
+        return [_unescaped(record) for record in records if record.text.strip() and _by_person(record)]
 
 
 def _by_aspect(content: bytes) -> Labelled | None:
@@ -56,6 +57,13 @@ def _by_aspect(content: bytes) -> Labelled | None:
     if not all(isinstance(text, str) and text.strip() for texts in found.values() for text in texts):
         return None
     return Examples.from_mapping(found).pairs()
+
+
+def _unescaped(record: Record) -> tuple[str, tuple[str, ...]]:
+    """A text and its aspects; exported results are made for spreadsheets."""
+    if "by_person" not in record.fields:
+        return record.text, record.aspects
+    return unescape_formula(record.text), tuple(map(unescape_formula, record.aspects))
 
 
 def _by_person(record: Record) -> bool:

@@ -70,7 +70,7 @@ def make_routes(service: Service) -> APIRouter:
     @router.get("/people", responses=describe_json(People))
     async def people() -> Response:
         """Get who has labelled how much, and how far each two people agree."""
-        return json_response(compare_labels(await service.run(store.content)))
+        return json_response(await service.compute(lambda: compare_labels(store.content())))
 
     @router.get("/progress", responses=describe_json(Step))
     async def progress() -> Response:

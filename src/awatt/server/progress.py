@@ -30,7 +30,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._step, self._cancelled = Step(), False
+        self._step, self._cancelled, self._ended = Step(), False, False
 
     @property
     def step(self) -> Step:
@@ -51,7 +51,7 @@ class Progress:
     def reach(self, done: int) -> None:
         """Say how many are done; raise if the user has cancelled it."""
         with self._lock:
-            if self._cancelled:
+            if self._cancelled or self._ended:
                 raise CancelledError("cancelled.")
             self._step = Step(self._step.doing, done, self._step.total)
 
@@ -59,3 +59,8 @@ class Progress:
         """Let what is being done stop soon."""
         with self._lock:
             self._cancelled = bool(self._step.doing)
+
+    def end(self) -> None:
+        """Let this and all later work stop soon: the server is being stopped."""
+        with self._lock:
+            self._ended = True

@@ -12,7 +12,7 @@ from awatt.server.errors import NotFoundError
 from awatt.server.export import MEDIA_TYPES, export
 from awatt.server.measuring import Course, MeasuredSample, measure_course, measure_sample
 from awatt.server.reading import preview, read_reviews, read_sample
-from awatt.server.requests import IdsBody, LabelBody, SampleBody, SettingsBody
+from awatt.server.requests import IdsBody, LabelBody, RevisionBody, SampleBody, SettingsBody
 from awatt.server.responses import (
     ERRORS,
     Columns,
@@ -170,14 +170,14 @@ def make_routes(service: Service) -> APIRouter:
         return await service.change(store.set_threshold, body.threshold)
 
     @router.post("/undo", responses=describe_json(Project))
-    async def undo() -> Response:
+    async def undo(body: RevisionBody | None = None) -> Response:
         """Undo the last action."""
-        return await service.change(store.undo)
+        return await service.change(store.undo, body and body.revision)
 
     @router.post("/redo", responses=describe_json(Project))
-    async def redo() -> Response:
+    async def redo(body: RevisionBody | None = None) -> Response:
         """Redo the action that was undone last."""
-        return await service.change(store.redo)
+        return await service.change(store.redo, body and body.revision)
 
     @router.get("/export/{kind}", responses=describe_file(*MEDIA_TYPES.values()))
     async def download(

@@ -168,16 +168,18 @@ class ProjectFile:
             found = dict(self._run("SELECT name, value FROM meta").fetchall())
         return Version(*(int(found[name]) for name in ("revision", "learned", "reviews")))
 
-    def undo(self) -> str:
-        """Undo the last action, and return its title."""
-        return self._reverse(undone=False)
+    def undo(self, revision: int | None = None) -> str:
+        """Undo the last action, and return its title; refused if the project is no longer at this ``revision``."""
+        return self._reverse(revision, undone=False)
 
-    def redo(self) -> str:
-        """Redo the action that was undone last, and return its title."""
-        return self._reverse(undone=True)
+    def redo(self, revision: int | None = None) -> str:
+        """Redo the action that was undone last, and return its title; ``revision`` as in `undo`."""
+        return self._reverse(revision, undone=True)
 
-    def _reverse(self, undone: bool) -> str:
+    def _reverse(self, revision: int | None, undone: bool) -> str:
         with self._transaction():
+            if revision not in (None, self.version().revision):
+                raise ConflictError("the project has been changed since it was shown. Look again, then decide.")
             before = self._shown_load()
             title = reverse_action(self._connection, undone=undone)
             if title is None:

@@ -6,6 +6,7 @@ show two of them.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ class Projects:
     def __init__(self, folder: Path | None, make_app: Callable[[Path], FastAPI]) -> None:
         self.folder, self._make_app = folder, make_app
         self._apps: dict[str, FastAPI] = {}  # by the project's id; the server was started with the first
+        self._opening = asyncio.Lock()
 
     def add(self, app: FastAPI) -> Service:
         """Serve one more project."""
@@ -70,13 +72,17 @@ class Projects:
         if len(self._apps) >= MAX_OPEN:
             raise ConflictError(f"{MAX_OPEN} projects are open already. Start awatt serve again.")
         path = self.folder / f"{name}{SUFFIX}"
-        try:
-            opened = self._make_app(path)
-        except AwattError as error:
-            raise ServiceError(str(error).replace(str(path), path.name)) from None
-        service = self.add(opened)
-        service.start()
-        return service
+        async with self._opening:
+            for app in self._apps.values():  # opened by another request meanwhile
+                if _service(app).store.path.stem == name:
+                    return _service(app)
+            try:  # looking through the file can take seconds
+                opened = await asyncio.to_thread(self._make_app, path)
+            except AwattError as error:
+                raise ServiceError(str(error).replace(str(path), path.name)) from None
+            service = self.add(opened)
+            service.start()
+            return service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or start and stop everything."""

@@ -30,10 +30,16 @@ class RemarkStore(ReviewStore):
     def _remove_vote(self, example: int, person: str) -> None:
         self._run("DELETE FROM votes WHERE example = ? AND person = ?", (example, person))
 
+    def _voters(self, example: int) -> list[str]:
+        return [person for (person,) in self._run("SELECT person FROM votes WHERE example = ? ORDER BY id", (example,))]
+
+    def _said(self, example: int) -> list[list[int]]:
+        """What people have said of the example, the last first."""
+        query = "SELECT aspects FROM votes WHERE example = ? ORDER BY id DESC"
+        return [_read_ids(text) for (text,) in self._run(query, (example,)).fetchall()]
+
     def _last_vote(self, example: int) -> list[int] | None:
-        query = "SELECT aspects FROM votes WHERE example = ? ORDER BY id DESC LIMIT 1"
-        row = self._run(query, (example,)).fetchone()
-        return None if row is None else _read_ids(row[0])
+        return next(iter(self._said(example)), None)
 
     def _person(self, name: str) -> str:
         return check_length(" ".join(clean(name).split()), self.limits.name, "the name of the person")

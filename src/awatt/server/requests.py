@@ -39,7 +39,7 @@ def _explain(needed: str) -> WrapValidator:
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Key = Annotated[int, Field(ge=1, le=2**53)]
-Threshold = Annotated[Annotated[float, Field(ge=0, le=1)], _explain("a number from 0 to 1")]
+Threshold = Annotated[Annotated[float, Field(ge=0, le=1, strict=True)], _explain("a number from 0 to 1")]
 Aim = Literal["auto", "balanced", "precise", "thorough"]
 One = Aim | Annotated[float, Field(ge=0, le=1)]
 Thresholds = Annotated[
@@ -104,6 +104,16 @@ class MentionsBody(Body):
     """All aspects that a sentence mentions, by id; an empty list means none."""
 
     aspects: list[Key] = Field(examples=[[1]])
+
+
+class RevisionBody(Body):
+    """What the client means to undo or redo."""
+
+    revision: Key | None = Field(
+        None,
+        description="The project's revision that the client last saw. If given and the project has changed since, the "
+        "response is 409 and nothing changes.",
+    )
 
 
 class LabelBody(Body):

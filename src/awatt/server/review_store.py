@@ -11,7 +11,7 @@ from awatt.server.journal import truncate_history
 from awatt.server.limits import Limits, check_count
 from awatt.server.project_file import ProjectFile
 
-MAX_LOADS = 3  # sets of reviews that the file keeps: the one that is shown, and two for undo
+MAX_LOADS = 6  # sets of reviews that the file keeps: the one that is shown, and five for undo
 SHOWN_SENTENCES = "FROM sentences JOIN reviews ON reviews.id = review WHERE load = (SELECT load FROM loaded)"
 
 

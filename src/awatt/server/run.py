@@ -11,6 +11,7 @@ from pathlib import Path
 
 from awatt.detector.models import FAST, load_model
 from awatt.errors import AwattError
+from awatt.records.formats import reason
 from awatt.server.access import Access, check_public_url, check_token
 from awatt.server.app import create_app
 from awatt.server.limits import Limits
@@ -79,16 +80,16 @@ def listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(kind[4])
         listener.listen(128)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         advice = "Choose another port with --port, or 0 for a free one."
-        raise AwattError(f"{host}, port {port}: cannot listen ({error.strerror or error}). {advice}") from None
+        raise AwattError(f"{host}, port {port}: cannot listen ({reason(error)}). {advice}") from None
     return listener
 
 
 def allowed_hosts(host: str, port: int, extra: list[str], public_url: str | None = None) -> frozenset[str]:
     """The Host headers that are accepted. A browser omits the usual port of a public URL."""
     names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
-    if not is_loopback(host) and host not in ("0.0.0.0", "::"):
+    if host not in ("0.0.0.0", "::"):
         names.add(f"[{host}]" if ":" in host else host)
     hosts = {f"{name}:{port}" for name in names} | {n if ":" in n else f"{n}:{port}" for n in extra}
     return frozenset(each.lower() for each in hosts | ({public_url.partition("://")[2]} if public_url else set()))
@@ -116,7 +117,9 @@ def make_server(
     access = Access(token, hosts, port, public_url)
     folder = path.parent if project is None or project.is_dir() else None  # the projects of others are not listed
     app = create_app(ProjectStore(path), access, Limits(), model, folder)
-    name = f"127.0.0.1:{port}" if f"127.0.0.1:{port}" in hosts else sorted(hosts)[0]
+    bound = listener.getsockname()[0]
+    name = f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}"
+    name = name if name in hosts else sorted(hosts)[0]
     return app, listener, f"{public_url or f'http://{name}'}/?token={access.new_link()}", path
 
 

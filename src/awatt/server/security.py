@@ -96,7 +96,8 @@ class Guard:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = _headers(scope)
         refusal = await self._refusal(scope, headers)
-        if refusal is not None and refusal[0] == 401 and _asks_for_page(scope, headers):
+        wants_form = _parameter(scope, "sign-in") is not None or (refusal is not None and refusal[0] == 401)
+        if wants_form and (refusal is None or refusal[0] == 401) and _asks_for_page(scope, headers):
             await respond_sign_in(send, "This page needs a token.")
             return
         if refusal is not None:
@@ -151,8 +152,8 @@ class Guard:
     async def _open_page(self, send: Send, link: str, scope: Scope, headers: dict[str, str]) -> None:
         present = self.access.find_session(_cookie(headers, self.access.cookie))
         in_browser = _asks_for_page(scope, headers)
-        session = self.access.use_link(link, present)
-        if session is None:
+        used = self.access.use_link(link, present)
+        if used is None:
             if not await self.access.slow_down():
                 await respond(send, 429, "too_many_guesses", "too many wrong links. Try again in a minute.")
             elif in_browser:
@@ -162,11 +163,13 @@ class Guard:
             return
         # The part after # stays in the browser, and only pages of this origin, port included, can read it there.
         # A browser that is signed in already has its key, which nobody else is told.
-        view = _parameter(scope, "view")
+        session, name = used
+        project, view = name or _parameter(scope, "project"), _parameter(scope, "view")
         parts = [] if session is present else [f"key={session.key}"]
         given = "&".join([*parts, *([f"view={quote(view, safe='')}"] if view else [])])
         cookie = [] if session is present else [(b"set-cookie", self.access.set_cookie(session).encode())]
-        await respond(send, 303, "", "", [(b"location", f"/#{given}".encode()), *cookie])
+        shown = f"?project={quote(project, safe='')}" if project else ""
+        await respond(send, 303, "", "", [(b"location", f"/{shown}#{given}".encode()), *cookie])
 
 
 def _link(scope: Scope) -> str | None:
@@ -175,7 +178,7 @@ def _link(scope: Scope) -> str | None:
 
 
 def _parameter(scope: Scope, name: str) -> str | None:
-    given = parse_qs(scope["query_string"].decode("latin-1")).get(name, [])
+    given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get(name, [])
     return given[0] if given else None
 
 

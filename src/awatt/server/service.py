@@ -57,12 +57,14 @@ class Service:
         return [check_length(text, limit, f"{field}[{n}]", f"{field}.{n}") for n, text in enumerate(texts)]
 
     async def check_project(self, request: Request) -> None:
-        """Refuse changes from a page that shows another project, served at this address before.
+        """Refuse requests from a page that shows another project, served at this address before.
 
-        It does not wait for anything, but the framework would call a plain function in a thread of its own.
+        What the page asks in order to notice that is answered. The function does not wait for anything, but the
+        framework would call a plain one in a thread of its own.
         """
         shown = request.headers.get(PROJECT_HEADER, self.store.project_id)
-        if shown != self.store.project_id and request.method not in SAFE_METHODS:
+        noticing = request.method in SAFE_METHODS and request.url.path in ("/v1/project", "/v1/project/version")
+        if shown != self.store.project_id and not noticing:
             raise ConflictError("another project is served here now. Load the page again.")
 
     def project(self) -> Project:
@@ -96,7 +98,8 @@ class Service:
                 await self.compute(self.store.back_up)
 
     async def close(self) -> None:
-        """Finish what is running, then close the project's file."""
+        """Finish what is running, without the rest of a load, then close the project's file."""
+        self.workbench.progress.end()
         if self._backups is not None:
             self._backups.cancel()
         await self.batcher.close()

@@ -100,7 +100,7 @@ class ProjectStore(RemarkStore):
         """Give an aspect another name."""
         with self._transaction():
             old = self._aspect_name(key)
-            if (name := name.strip()) == old:
+            if (name := _one_line(name)) == old:
                 return
             name = self._check_new_name(name)
             with self._action(f"rename {old} to {name}", "learned"):
@@ -110,6 +110,10 @@ class ProjectStore(RemarkStore):
         """Remove an aspect, and the examples that mention no other aspect."""
         with self._transaction(), self._action(f"remove aspect {self._aspect_name(key)}", "learned"):
             only = "SELECT example FROM mentions GROUP BY example HAVING count(*) = 1 AND max(aspect) = ?"
+            known = {other for (other,) in self._run("SELECT id FROM aspects")} - {key}
+            for (example,) in self._run(only, (key,)).fetchall():  # what someone else has said of it counts then
+                for aspect in next(filter(None, map(known.intersection, self._said(example))), ()):
+                    self._run("INSERT INTO mentions (example, aspect) VALUES (?, ?)", (example, aspect))
             self._run(f"DELETE FROM votes WHERE example IN ({only})", (key,))
             self._run(f"DELETE FROM examples WHERE id IN ({only})", (key,))
             self._run("DELETE FROM mentions WHERE aspect = ?", (key,))
@@ -245,21 +249,27 @@ class ProjectStore(RemarkStore):
     ) -> None:
         """Remove the label of a sentence, which is then no longer an example. ``seen`` as in `label_sentence`.
 
-        If a ``person`` takes back what they said, the label is what someone else has said last, if anyone has.
+        If a ``person`` takes back what they said, the label is what someone else has said last, if anyone has. What
+        only others have said is theirs; what was said without a name is everyone's.
         """
         with self._transaction():
             self._check_seen(text, seen)
             row = self._run("SELECT id FROM examples WHERE text = ?", (clean(text),)).fetchone()
             if row is None:
                 return
+            voters = [] if person is None else self._voters(row[0])
+            own = "" if person is None else self._person(person)
+            own = own if own in voters else ""
+            if voters and own not in voters:
+                advice = "Only they can remove it. To change it, label the sentence yourself."
+                raise ConflictError(f"this is the label of {', '.join(voters)}. {advice}")
             with self._action("remove a label", "learned"):
-                if person is not None:
-                    self._remove_vote(row[0], self._person(person))
+                self._remove_vote(row[0], own)
                 said = None if person is None else self._last_vote(row[0])
                 if said is None:
                     self.remove_example(row[0])
                 else:
-                    known = {aspect.id for aspect in self.content().aspects}
+                    known = {key for (key,) in self._run("SELECT id FROM aspects")}
                     self.label_sentence(text, known.intersection(said))
 
     def _get_or_add_example(self, text: str, corrected: bool) -> int:
@@ -295,7 +305,10 @@ class ProjectStore(RemarkStore):
             self.load_reviews(reviews, file)
 
     def clear(self) -> None:
-        """Empty the project."""
+        """Empty the project; nothing happens if it is empty."""
+        content = self.content()
+        if not (content.aspects or content.examples or content.n_sentences):
+            return
         with self._action("start over"):
             self._delete_aspects()
             self.load_reviews(())

@@ -30,8 +30,9 @@ from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.thresholds import AUTO, Threshold, without_nan
 from awatt.detector.words import Windows
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 from awatt.server.content import Aspect, Content, Example, Version
+from awatt.server.errors import ConflictError
 from awatt.server.progress import Progress
 from awatt.server.projection import project
 from awatt.server.store import ProjectStore
@@ -293,10 +294,14 @@ class Workbench:
             self.store.label_sentence(text, aspects, seen=seen, person=person)
 
     def label_sentences(self, labels: Sequence[tuple[int, Sequence[int] | None]], person: str = "") -> None:
-        """Label several sentences; undone together."""
-        with self.store.together(f"label {len(labels)} sentence{'' if len(labels) == 1 else 's'}"):
+        """Label several sentences; undone together. Labels that only others can remove stay."""
+        with self.store.together(f"label {plural(len(labels), 'sentence')}"):
             for key, aspects in labels:
-                self.label_sentence(key, aspects, person=person)
+                try:
+                    self.label_sentence(key, aspects, person=person)
+                except ConflictError:
+                    if aspects is not None:
+                        raise
 
 
 def fit_detector(
