@@ -53,7 +53,8 @@ locked: | .venv/bin/python  ## all of our environment, every file but torch chec
 train-bundled: .venv/dev  ## the models that the package ships with, from AWATT_SHARED; the student stays as it is
 	test -d datasets || $(BIN)/awatt data build $(SHARED)/data/yelp_aspect --fewasp $(SHARED)/data/fewasp --out datasets
 	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/fast
-	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/accurate --encoder student --slim
+	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/accurate --encoder student --slim \
+		--set plain_tasks=2000 --set tasks=3000
 
 clean:
 	rm -rf .venv .venv-lowest build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

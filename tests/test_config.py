@@ -137,3 +137,10 @@ def test_an_error_in_a_toml_file_names_the_file(tmp_path: Path, content: bytes, 
 def test_a_missing_toml_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(AwattError, match=r"none\.toml does not exist\. Check the path after --config"):
         read_toml(tmp_path / "none.toml")
+
+
+def test_numbers_that_no_float_can_hold_are_refused() -> None:
+    for value in (10**400, -(10**400), float("inf"), float("nan")):
+        with pytest.raises(AwattError, match="needs a finite number"):
+            build(Settings, {"rate": value}, "model")
+    assert parse_overrides(["model.e_m=" + "[" * 100_000])["model"]["e_m"] == "[" * 100_000

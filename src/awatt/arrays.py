@@ -86,14 +86,6 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
     return softmax(namespace(scores).where(mask, scores, -1e9))
 
 
-def like(values: Any, array: Array) -> Array:
-    """``values`` as an array of the same library, dtype and device as ``array``."""
-    if isinstance(array, np.ndarray):
-        return np.asarray(values, dtype=array.dtype)
-    torch = sys.modules["torch"]
-    return torch.as_tensor(values, dtype=array.dtype, device=array.device)
-
-
 def unit(vectors: Array) -> Array:
     """Vectors scaled to norm 1 along the last axis; zero vectors stay zero."""
     return vectors / (((vectors * vectors).sum(-1) + 1e-12) ** 0.5)[..., None]

@@ -42,8 +42,8 @@ def _convert(wanted: Any, value: object, name: str) -> object:
         inner = typing.get_args(wanted)[0]
         return tuple(_convert(inner, item, name) for item in value)
     if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value) or abs(value) > sys.float_info.max:
-            raise AwattError(f"setting '{name}' is {value}, needs a finite number.")
+        if abs(value) > sys.float_info.max or math.isnan(value):
+            raise AwattError(f"setting '{name}' is {str(value)[:40]}, needs a finite number.")
         return float(value)
     if isinstance(wanted, type) and type(value) is wanted:
         return value
@@ -86,6 +86,6 @@ def parse_overrides(items: Iterable[str]) -> dict[str, dict[str, object]]:
             raise AwattError(f"--set needs section.field=value, for example model.e_m=10; found {item!r}.")
         try:
             parsed.setdefault(section, {})[field] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             parsed.setdefault(section, {})[field] = value
     return parsed

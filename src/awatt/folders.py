@@ -49,9 +49,6 @@ class Folder:
     config: Mapping[str, Any]
     digests: Mapping[str, str]  # file name -> sha256
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.digests
-
     def read(self, name: str) -> bytes:
         """Read a file and check it against its digest in ``config.json``."""
         path = self.path / name

@@ -15,6 +15,7 @@ from awatt.aspect_model.learner import (
     TrainedParts,
     known_probabilities,
     learn,
+    left_out_probabilities,
     probabilities,
     tabulate_words,
 )
@@ -164,3 +165,20 @@ def test_a_file_of_a_few_sentences_says_nothing() -> None:
     given = LabelledSentences(tokenize(TEXTS), LABELS)
     few, none = (learn(model(), given, ASPECTS, file) for file in (tokenize(TEXTS[:3]), None))
     np.testing.assert_array_equal(scores(few, TEXTS), scores(none, TEXTS))
+
+
+def test_the_same_sentence_in_capitals_does_not_predict_itself() -> None:
+    corpus, parts = load_sample(), model()
+    texts, labels = corpus.sentences[:60], corpus.mentions[:60]
+    used = np.flatnonzero(labels.sum(0) > 1)
+    labels, names = labels[:, used], [corpus.aspects[number] for number in used]
+    once = LabelledSentences(parts.vectors.tokenize(texts), labels)
+    twice = LabelledSentences(
+        parts.vectors.tokenize([*texts, *map(str.upper, texts)]), np.concatenate([labels, labels])
+    )
+    found = []
+    for given in (once, twice):
+        learned = learn(parts, given, names)
+        found.append(left_out_probabilities(parts, learned, given, names, None, lambda done, total: None)[:60])
+    errors = [float(np.abs(each - labels).mean()) for each in found]
+    assert errors[1] > 0.7 * errors[0]  # it was near 0

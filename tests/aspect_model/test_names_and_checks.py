@@ -25,7 +25,7 @@ def _tokenize(texts: list[str]) -> Sentences:
 
 def test_names_stand_behind_the_examples() -> None:
     given = LabelledSentences(Sentences(np.array([7, 8]), np.array([2])), np.array([[True, False]]))
-    found = add_names(given, ["food", "3"], _tokenize)
+    found = add_names(given, ["food", "3"], np.array([True, False]), _tokenize)
     assert found.sentences.ids.tolist() == [7, 8, 4]
     assert found.labels.tolist() == [[True, False], [True, False]]
 
@@ -34,28 +34,28 @@ def test_a_name_alone_is_enough() -> None:
     nothing = LabelledSentences(
         Sentences(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)), np.zeros((0, 1), dtype=bool)
     )
-    assert add_names(nothing, ["food"], _tokenize).labels.tolist() == [[True]]
+    assert add_names(nothing, ["food"], np.array([True]), _tokenize).labels.tolist() == [[True]]
 
 
 def test_an_example_without_words_is_named() -> None:
     with pytest.raises(AwattError, match=r"'\?\?\?' of aspect 'food' has no words"):
-        check_examples(["Good pizza.", "???"], np.ones((2, 1), dtype=bool), ["food"])
+        check_examples(["Good pizza.", "???"], np.ones((2, 1), dtype=bool), ["food"], np.ones(1, dtype=bool))
 
 
 def test_examples_that_all_carry_every_aspect_tell_nothing_apart() -> None:
     with pytest.raises(AwattError, match="every example mentions both 'food' and 'service'"):
-        check_examples(["Good pizza, nice waiter.", "Bad soup."], np.ones((2, 2), dtype=bool), ["food", "service"])
+        check_examples(["Nice pizza, nice waiter."], np.ones((1, 2), dtype=bool), ["food", "service"], np.ones(2, bool))
 
 
 def test_one_aspect_may_be_in_every_example() -> None:
-    check_examples(["Good pizza."], np.ones((1, 1), dtype=bool), ["food"])
+    check_examples(["Good pizza."], np.ones((1, 1), dtype=bool), ["food"], np.ones(1, dtype=bool))
 
 
 def test_neither_example_nor_name() -> None:
     with pytest.raises(AwattError, match="aspect '7' has no example, and its name says nothing"):
-        check_examples(["Good pizza."], np.array([[True, False]]), ["food", "7"])
+        check_examples(["Good pizza."], np.array([[True, False]]), ["food", "7"], np.array([True, False]))
 
 
 def test_two_aspects_may_share_their_examples_beside_a_third() -> None:
     labels = np.array([[1, 1, 0], [0, 0, 1]], dtype=bool)
-    check_examples(["One thing.", "Another thing."], labels, ["a", "b", "c"])
+    check_examples(["One thing.", "Another thing."], labels, ["a", "b", "c"], np.ones(3, dtype=bool))

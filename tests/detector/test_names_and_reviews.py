@@ -43,6 +43,8 @@ def test_a_name_stands_beside_examples() -> None:
 def test_names_that_say_nothing_are_refused() -> None:
     with pytest.raises(AwattError, match="aspect '7' has no example, and its name says nothing"):
         AspectDetector.from_names(["food", "7"])
+    with pytest.raises(AwattError, match="aspect 'ምግብ' has no example, and its name says nothing"):
+        AspectDetector.from_names(["food", "ምግብ"])  # none of its letters is known
     with pytest.raises(AwattError, match="a list of names is needed"):
         AspectDetector.from_names("food")
 

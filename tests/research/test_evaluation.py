@@ -10,9 +10,12 @@ import torch
 from scipy import stats
 from sklearn.metrics import f1_score, roc_auc_score
 
+from awatt.aspect_model.model import AspectModel
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
+from awatt.research.evaluation import evaluate
+from awatt.research.run_model import RunModel
 from awatt.research.scoring import measure_system, replace_threshold, score_episodes
 from awatt.research.system import System, SystemConfig
 from awatt.thresholds.base import Scored
@@ -225,3 +228,31 @@ def test_an_unknown_threshold_is_an_error(data: Path, wanted: str, message: str)
         replace_threshold(system, wanted, data, SHAPE, 5)
     assert str(caught.value).startswith(message)
     assert system.threshold is own
+
+
+def test_another_threshold_is_for_one_evaluation(data: Path) -> None:
+    model = RunModel(make(data), data)
+    model.system.trained_with = {"episode": {"n_way": 3, "n_shot": 2, "n_query": 2}, "seed": 1}
+    before = evaluate(model, data, episodes=4)
+    high = evaluate(model, data, episodes=4, threshold="0.9")
+    assert (before["threshold"], high["threshold"]) == ("static", "0.9")
+    assert high["macro_f1"] != before["macro_f1"]
+    after = evaluate(model, data, episodes=4)
+    assert {**after, "seconds": 0} == {**before, "seconds": 0}
+
+
+@pytest.mark.parametrize("broken", [{}, {"episode": 5, "seed": 1}, {"episode": {"n_way": 3}, "seed": "x"}, {"seed": 1}])
+def test_a_run_that_does_not_say_its_episodes_is_an_error(data: Path, broken: dict[str, Any]) -> None:
+    model = RunModel(make(data), data)
+    model.system.trained_with = broken
+    with pytest.raises(AwattError, match="does not say which episodes it was trained with"):
+        evaluate(model, data)
+
+
+def test_the_bundled_model_decides_with_the_threshold_that_was_asked_for(data: Path) -> None:
+    """With 20 examples per aspect its labels would calibrate another one."""
+    texts = [{"text": f"{word} {number}", "aspects": [word]} for word in ("food", "price") for number in range(30)]
+    (data / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts))
+    model, shape = AspectModel.load(), {"n_way": 2, "n_shot": 20, "n_query": 5}
+    assert evaluate(model, data, episodes=1, threshold="0", **shape)["macro_f1"] == pytest.approx(2 / 3)
+    assert evaluate(model, data, episodes=1, **shape)["macro_f1"] == 1

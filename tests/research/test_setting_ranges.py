@@ -64,4 +64,4 @@ def test_numbers_of_a_training_are_checked(kind: type) -> None:
 def test_a_threshold_outside_0_to_1_is_refused(make_run: Callable[..., Path], tmp_path: Path, wanted: str) -> None:
     model = RunModel.load(make_run(tmp_path / "run"))
     with pytest.raises(AwattError, match=f"the threshold is {wanted}, needs a number from 0 to 1"):
-        model.use_threshold(wanted, tmp_path, EpisodeShape(), 5)
+        model.with_threshold(wanted, tmp_path, EpisodeShape(), 5)

@@ -65,6 +65,12 @@ def test_the_scale_of_the_vectors_does_not_matter(make_scored: Make) -> None:
     torch.testing.assert_close(make().threshold(small), make().threshold(large))
 
 
+def test_a_decision_does_not_depend_on_other_queries(make_scored: Make) -> None:
+    given = {"support": [[1.0], [3.0]], "support_targets": [[1, 0, 0], [1, 1, 0]]}
+    both = make_scored([[0.3, 0.6, 0.1]] * 2, query=[[0.0], [100.0]], **given)
+    assert make().threshold(both)[0, 0].item() == pytest.approx(0.237995, abs=1e-6)
+
+
 def test_examples_at_the_query_itself_have_equal_weight(make_scored: Make) -> None:
     scored = counted(make_scored, counts=[1, 2], support=[0.0, 0.0])
     assert make().threshold(scored).item() == pytest.approx(0.5 * 0.3 + 0.5 * 0.1, abs=1e-6)

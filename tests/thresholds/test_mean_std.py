@@ -76,3 +76,9 @@ def test_before_calibration_it_is_the_static_threshold(make_scored: Make) -> Non
 def test_invalid_settings_are_refused(name: str) -> None:
     with pytest.raises(AwattError, match=rf"threshold\.{name} is 1, needs at least 2"):
         MeanStdConfig(**{name: 1})
+
+
+def test_it_is_for_the_number_of_aspects_that_it_was_calibrated_with() -> None:
+    threshold = MeanStd(MeanStdConfig(), 10, 1)
+    assert threshold.objection(10) is None
+    assert threshold.objection(2) == "its mean-std threshold was calibrated with 10 aspects"

@@ -1,4 +1,4 @@
-"""The evidence for each (sentence, aspect): some twenty numbers, of which a small network makes the score.
+"""The evidence for each (sentence, aspect): some thirty numbers, of which a small network makes the score.
 
 Scores are measured on two scales: that of the *background*, ordinary sentences that come with the model, and, where
 the user's own reviews are given, that of the *file*: where a sentence lies among some hundred of its neighbours.

@@ -32,7 +32,7 @@ from awatt.aspect_model.evidence import (
     learn_evidence,
     stack_evidence,
 )
-from awatt.aspect_model.names import LabelledSentences, add_names, name_words
+from awatt.aspect_model.names import LabelledSentences, add_names, merge_same
 from awatt.aspect_model.network import SCORES, AspectBiases, Network, condition, read_scores
 from awatt.aspect_model.plain_network import PLAIN_FEATURES, PlainNetwork, read_plain_scores
 from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, TokenVectors, WordTable
@@ -101,6 +101,7 @@ def learn(
 
     Every aspect has an example or a name. The same input gives the same result: nothing is random.
     """
+    given, _ = merge_same(given)
     file = _unlabelled(parts, reviews, given.sentences)
     fitted = _fit(parts, given, names, file)
     n_aspects = given.labels.shape[1]
@@ -168,10 +169,11 @@ def left_out_probabilities(
 
     They are calibrated as the detector is; 0 for an aspect that nothing else describes.
     """
+    given, places = merge_same(given)
     file = _unlabelled(parts, reviews, given.sentences)
     if learned.biases is None and len(learned.known_values):  # without a file these are the left-out ones
         values = learned.known_values
-        return np.where(values[..., :-1].any(-1), _logistic(learned.calibration.logits(values)), 0.0)
+        return np.where(values[..., :-1].any(-1), _logistic(learned.calibration.logits(values)), 0.0)[places]
     left_out = _cross_fit(parts, given, names, file, on_part)
     values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
     known = values.any(-1)
@@ -180,7 +182,7 @@ def left_out_probabilities(
         plain = uncalibrated(N_VALUES, given.labels.shape[1], parts.prior)
         sample = _sample_weights(given.labels, in_file, plain)
         _, values = _add_words(parts, given, values, sample)
-    return np.where(known, _logistic(learned.calibration.logits(values)), 0.0)
+    return np.where(known, _logistic(learned.calibration.logits(values)), 0.0)[places]
 
 
 def _left_out(
@@ -275,8 +277,8 @@ class _Fitted(NamedTuple):
 
 
 def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None) -> _Fitted:
-    examples = add_names(given, names, parts.vectors.tokenize)
     vectors = parts.vectors.name_vectors(names)
+    examples = add_names(given, names, parts.vectors.read_names(names), parts.vectors.tokenize)
     sentences = parts.vectors.embed(examples.sentences)
     labels = examples.labels.astype(np.float32)
     background = parts.plain_background if file is None else parts.background
@@ -313,12 +315,13 @@ def _cross_fit(
     if known_already is not None:
         return known_already
     folds = assign_folds(given.labels, FOLDS)
+    says = parts.vectors.read_names(names)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
     for fold in range(FOLDS):
         on_part(fold, FOLDS)
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         kept = LabelledSentences(given.sentences.take(inside), given.labels[inside])
-        known = np.flatnonzero(kept.labels.any(0) | np.array([bool(name_words(name)) for name in names]))
+        known = np.flatnonzero(kept.labels.any(0) | says)
         if not len(known) or not len(outside):
             continue
         # An aspect whose only example is left out keeps the prior's logit of 0 for this fold's sentences.

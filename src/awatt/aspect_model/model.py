@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -29,7 +29,7 @@ from awatt.aspect_model.learner import (
     probabilities,
     tabulate_words,
 )
-from awatt.aspect_model.names import LabelledSentences, name_words
+from awatt.aspect_model.names import LabelledSentences
 from awatt.aspect_model.network import Network
 from awatt.aspect_model.packing import pack, unpack
 from awatt.aspect_model.plain_network import PlainNetwork
@@ -106,6 +106,7 @@ class AspectModel:
         encoder: TransformerContext | None = None,
     ) -> None:
         self.tokenizer, self.weights, self.settings, self.encoder = tokenizer, weights, dict(settings), encoder
+        self.fixed: float | None = None  # a threshold for all episodes, in place of its own
         context = encoder if weights.student is None else StudentEncoder(weights.student, weights.vectors)
         self.vectors = TokenVectors(
             tokenizer,
@@ -192,7 +193,7 @@ class AspectModel:
 
     def knows_name(self, name: str) -> bool:
         """Whether an aspect of this name can be detected without examples."""
-        return bool(name_words(name))
+        return bool(self.vectors.read_names([name])[0])
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """The texts as token ids; a text without any token becomes one unknown token."""
@@ -285,7 +286,7 @@ class AspectModel:
             yield PredictedEpisodes(
                 ranking=found.scores[None],
                 evidence=found.scores[None],
-                selected=found.accepted[None],
+                selected=(found.accepted if self.fixed is None else found.scores >= self.fixed)[None],
                 targets=batch.targets,
                 probabilistic=True,
             )
@@ -295,20 +296,21 @@ class AspectModel:
         """Of a detector without a file and without enough labels to know better."""
         return self.parts.threshold
 
-    def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
-        """Decide with another threshold, a number from 0 to 1; gives its name."""
+    def with_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> Self:
+        """A copy that decides in episodes with another threshold, a number from 0 to 1."""
         number = math.nan
         with suppress(ValueError):
             number = float(wanted)
         if not 0 <= number <= 1:
             raise AwattError(f"the threshold is '{wanted}', but this model needs a number from 0 to 1.")
-        self.parts = replace(self.parts, threshold=number)
-        return str(number)
+        made = copy(self)
+        made.fixed = number
+        return made
 
     @property
     def threshold_name(self) -> str:
         """For results."""
-        return str(self.threshold)
+        return str(self.threshold if self.fixed is None else self.fixed)
 
     @property
     def trained_with(self) -> tuple[EpisodeShape, int]:

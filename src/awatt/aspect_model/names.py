@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from awatt.arrays import Bools, Sentences
+from awatt.arrays import Bools, Integers, Sentences
 
 
 class LabelledSentences(NamedTuple):
@@ -18,6 +18,21 @@ class LabelledSentences(NamedTuple):
     labels: Bools  # (n_sentences, n_aspects)
 
 
+def merge_same(given: LabelledSentences) -> tuple[LabelledSentences, Integers]:
+    """Sentences with the same tokens as one, with the aspects of all; and the place of each given one. (n_sentences,)
+
+    Otherwise a sentence that differs in capitals only would be predicted from its twin when it is left out.
+    """
+    keys, place_of = given.sentences.keys(), dict[bytes, int]()
+    places = np.array([place_of.setdefault(key, len(place_of)) for key in keys], dtype=np.int64)
+    if len(place_of) == len(places):
+        return given, places
+    labels = np.zeros((len(place_of), given.labels.shape[1]), dtype=bool)
+    np.logical_or.at(labels, places, given.labels)
+    first = np.unique(places, return_index=True)[1]
+    return LabelledSentences(given.sentences.take(first), labels), places
+
+
 def name_words(name: str) -> str:
     """A name in plain words: "food#style_options" and "BatteryLife" are words, too; "" if it says nothing, as "2"."""
     words = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name).strip()
@@ -25,14 +40,13 @@ def name_words(name: str) -> str:
 
 
 def add_names(
-    given: LabelledSentences, names: Sequence[str], tokenize: Callable[[list[str]], Sentences]
+    given: LabelledSentences, names: Sequence[str], says: Bools, tokenize: Callable[[list[str]], Sentences]
 ) -> LabelledSentences:
-    """The labelled sentences, and behind them each name that says something as one more example of its aspect."""
-    words = [name_words(name) for name in names]
-    named = np.flatnonzero([bool(text) for text in words])
+    """The labelled sentences, and behind them each name that ``says`` something as one more example of its aspect."""
+    named = np.flatnonzero(says)
     if not len(named):
         return given
-    more = tokenize([words[column] for column in named])
+    more = tokenize([name_words(names[column]) for column in named.tolist()])
     return LabelledSentences(
         Sentences(
             np.concatenate([given.sentences.ids, more.ids]), np.concatenate([given.sentences.lengths, more.lengths])

@@ -19,6 +19,7 @@ import numpy as np
 from awatt.arrays import Bools, Integers
 
 INTENTS = ("clinc150", "banking77", "hwu64")
+REVIEW_SHARE = 0.65  # of the tasks; the rest are intents
 UNLABELLED = ("products", "movies", "news", "tweets")  # whose licence allows to ship their sentences
 
 
@@ -76,7 +77,7 @@ class Pool(NamedTuple):
         return Pool(self.texts, self.sources[:1], [1.0], self.reviews, self.reviews)
 
 
-def read_pool(reviews: Sequence[tuple[str, Sequence[str]]], data: Path, review_share: float = 0.65) -> Pool:
+def read_pool(reviews: Sequence[tuple[str, Sequence[str]]], data: Path) -> Pool:
     """From labelled review sentences, ``data/intents`` and ``data/unlabelled``."""
     texts: list[str] = []
     sources = []
@@ -101,7 +102,7 @@ def read_pool(reviews: Sequence[tuple[str, Sequence[str]]], data: Path, review_s
     for name in UNLABELLED:
         lines = (data / "unlabelled" / f"{name}.txt").read_text("utf-8").splitlines()
         others.append(add(name, [(line, ()) for line in lines if len(line.split()) > 2]))
-    shares = [review_share, *((1 - review_share) * np.array([0.45, 0.2, 0.35])).tolist()]
+    shares = [REVIEW_SHARE, *((1 - REVIEW_SHARE) * np.array([0.45, 0.2, 0.35])).tolist()]
     return Pool(texts, sources, shares, of_reviews, np.concatenate(others))
 
 

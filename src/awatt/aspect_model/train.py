@@ -150,7 +150,8 @@ def make_evidence(
     sentences = vectors.tokenize(pool.texts)
     for number in range(count):
         task = draw_task(pool, config, np.random.default_rng([seed, number]))
-        given = add_names(LabelledSentences(sentences.take(task.labelled), task.labels), task.names, vectors.tokenize)
+        labelled = LabelledSentences(sentences.take(task.labelled), task.labels)
+        given = add_names(labelled, task.names, vectors.read_names(task.names), vectors.tokenize)
         if not len(task.query) or not given.labels.any(0).all():
             continue
         file = vectors.embed(sentences.take(task.file)) if len(task.file) else None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from awatt.arrays import Array, Integers, Sentences, namespace, product, segment_sums, unit
+from awatt.arrays import Array, Bools, Integers, Sentences, namespace, product, segment_sums, starts, unit
 from awatt.aspect_model.context import Context
 from awatt.aspect_model.names import name_words
 from awatt.aspect_model.row_sums import row_sums
@@ -218,7 +218,14 @@ class TokenVectors:
         n_words, dim = self.stored.table.shape
         return WordTable(n_words, dim, compute)
 
+    def read_names(self, names: Sequence[str]) -> Bools:
+        """Whether each name says something: it has letters, and a token that counts. (n_names,)"""
+        words = [name_words(name) for name in names]
+        tokens = self.tokenize(words)
+        counts = np.array([norms.any() for norms in np.split(self.word_norms[tokens.ids], starts(tokens.lengths)[1:])])
+        return counts & np.array([bool(text) for text in words])
+
     def name_vectors(self, names: Sequence[str]) -> Floats:
-        """A unit vector per name; zeros for a name without letters, such as a number. (n_names, dim)"""
+        """A unit vector per name; zeros for one that says nothing: no letters, or no known word. (n_names, dim)"""
         words = [name_words(name) for name in names]
         return self.mean_vectors(self.tokenize(words)) * np.array([[bool(text)] for text in words], dtype=np.float32)

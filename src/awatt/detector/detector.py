@@ -88,7 +88,8 @@ class AspectDetector:
         """Raise if nothing can be learned from the examples, with a line that says what to do; warn of long ones."""
         model = self.loaded_model
         if isinstance(model, AspectModel):
-            check_examples(examples.texts, examples.labels, examples.aspects)
+            says = model.vectors.read_names(examples.aspects)
+            check_examples(examples.texts, examples.labels, examples.aspects, says)
         for aspect, count in zip(examples.aspects, examples.counts, strict=True):
             if not count and not model.knows_name(aspect):
                 needed = f"aspect '{aspect}' has no example, and {self.model} does not read names"

@@ -83,13 +83,13 @@ class Encoded:
         weights = torch.exp(scores - self.spread(highest))
         return weights / self.spread(self.sum(weights))
 
-    def in_blocks(self, compute: Callable[[Block, Tensor], Tensor], given: Tensor, over: int = 1) -> Tensor:
+    def in_blocks(self, compute: Callable[[Block, Tensor], Tensor], given: Tensor) -> Tensor:
         """Apply ``compute`` to padded blocks of sentences of similar length, with the ``given`` values of their groups.
 
         given (*groups, ...), result of a block (n_sentences, ...) -> (*shape, ...)
         """
         lengths = self.lengths.reshape(-1)
-        groups = self.shape[: len(self.shape) - over]
+        groups = self.shape[:-1]
         group = np.arange(lengths.size) // math.prod(self.shape[len(groups) :])
         given = given.reshape(-1, *given.shape[len(groups) :])
         order, parts = _in_order(lengths)

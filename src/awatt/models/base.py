@@ -49,7 +49,7 @@ class FewShotModel(nn.Module, ABC):
         return softmax(scores)
 
     def own_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """The loss of the method's own paper (``training.loss=own``). By default every method is trained with Eq. 7.
+        """The loss of the method's own paper (``training.loss=own``). By default every method is trained with Eq. 8.
 
         scores and targets (..., n_query, n_way)
         """

@@ -13,7 +13,7 @@ def normalised(targets: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def squared_error(probabilities: Tensor, targets: Tensor) -> Tensor:
-    """Eq. 7 against the normalised targets. probabilities and targets (..., n_query, n_way)"""
+    """Eq. 8 against the normalised targets. probabilities and targets (..., n_query, n_way)"""
     return ((probabilities - normalised(targets, probabilities.dtype)) ** 2).sum(-1).mean()
 
 

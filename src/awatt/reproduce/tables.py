@@ -33,7 +33,7 @@ OWN_ROWS = (
 )
 #: note of tables with the baselines
 BASELINE_NOTE = (
-    "All methods share the encoder and are trained with the loss of Eq. 7, except relation: squared error of its "
+    "All methods share the encoder and are trained with the loss of Eq. 8, except relation: squared error of its "
     "sigmoid scores against 0 and 1. matching does not use full context embeddings. relation-softmax and graph-shared "
     "are our own variants, not in the paper."
 )

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,8 @@ class EpisodeModel(Protocol):
     def threshold_name(self) -> str:
         """The name of its threshold, for results."""
 
-    def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
-        """Use another threshold; returns its name."""
+    def with_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> Self:
+        """A copy that decides with another threshold."""
 
     def predict_episodes(
         self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
@@ -84,13 +84,14 @@ def evaluate(
     default_shape, default_seed = model.trained_with
     used_shape = replace(default_shape, **shape)
     seed = default_seed if seed is None else seed
-    name = model.threshold_name if threshold is None else model.use_threshold(threshold, data, used_shape, seed)
+    if threshold is not None:
+        model = model.with_threshold(threshold, data, used_shape, seed)
     found = measure(model.predict_episodes(load_corpus(data, split), used_shape, episodes, seed))
     return {
         # A single episode has no interval, and JSON has no NaN.
         **{metric: None if math.isnan(value) else value for metric, value in found.items()},
         "episodes": episodes,
-        "threshold": name,
+        "threshold": model.threshold_name,
         "split": split,
         "seed": seed,
         **asdict(used_shape),

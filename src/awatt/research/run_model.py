@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -49,6 +50,7 @@ class RunModel:
 
     def __init__(self, system: System, path: Path) -> None:
         self.system, self.path = system.eval(), path
+        self.threshold_name = system.config.threshold  # for results
         self.tokenizer: Tokenizer = system.encoder.tokenizer
 
     @classmethod
@@ -211,19 +213,18 @@ class RunModel:
     def trained_with(self) -> tuple[EpisodeShape, int]:
         """The episode shape and the seed of the training."""
         found = self.system.trained_with
-        if not found:
-            raise AwattError(f"{self.path} does not say which episodes it was trained with: run.json is missing.")
-        return build(EpisodeShape, found["episode"], "episode"), int(found["seed"])
+        try:
+            return build(EpisodeShape, found["episode"], "episode"), int(found["seed"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            said = f"{self.path} does not say which episodes it was trained with"
+            raise AwattError(f"{said}: its config.json is damaged, or an early one. Train it again.") from None
 
-    @property
-    def threshold_name(self) -> str:
-        """The name of its threshold, for results."""
-        return self.system.config.threshold
-
-    def use_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> str:
-        """Use another threshold, a number or a kind that needs no training; returns its name."""
-        replace_threshold(self.system, wanted, data, shape, seed)
-        return wanted
+    def with_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> Self:
+        """A copy with another threshold, a number or a kind that needs no training."""
+        made = type(self)(deepcopy(self.system), self.path)
+        replace_threshold(made.system, wanted, data, shape, seed)
+        made.threshold_name = wanted
+        return made
 
     def predict_episodes(
         self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int

@@ -37,7 +37,7 @@ class TrainingConfig:
     episodes_a_step: int = 2
     #: learning rate of word embeddings relative to the rest: at the full rate they overfit the train aspects
     table_rate: float = 0.03
-    #: of the first stage: the paper trains every method with Eq. 7, "own" takes what the method's own paper has
+    #: of the first stage: the paper trains every method with Eq. 8, "own" takes what the method's own paper has
     loss: str = "squared-error"
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Episodic training, independent of the method.
 
-Stage one trains encoder and model with the squared error (Eq. 7), or with the loss of the method's own paper. A trained
+Stage one trains encoder and model with the squared error (Eq. 8), or with the loss of the method's own paper. A trained
 threshold has a second stage, which trains it jointly with them at a lower learning rate, or alone while they are
 frozen. Random numbers depend only on ``(seed, epoch)``, so a run that was killed and resumed ends with the same numbers
 as an uninterrupted one.
@@ -65,7 +65,7 @@ class Progress:
 
 
 def squared_error(scored: Scored) -> Tensor:
-    """Eq. 7 with normalised targets, mean over the queries; the target of an off-topic query is zero."""
+    """Eq. 8 with normalised targets, mean over the queries; the target of an off-topic query is zero."""
     return losses.squared_error(scored.probabilities, scored.targets)
 
 

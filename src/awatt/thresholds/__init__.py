@@ -1,1 +1,1 @@
-"""Thresholds decide from the scores which aspects a query has. Only ``default`` works without torch."""
+"""Thresholds decide from the scores which aspects a query has. ``default`` and ``calibration`` work without torch."""

@@ -55,8 +55,9 @@ class KernelRegression(Threshold):
         if scored.query is None or scored.support is None:
             raise ValueError("kernel regression needs the sentences' vectors, which are not computed in training")
         distance = torch.cdist(scored.query, scored.support) ** 2
-        # Relative to the mean distance in the episode, because the scale of the vectors depends on the encoder.
-        spread = distance.mean((-2, -1), keepdim=True).clamp(min=1e-9)
+        # Relative to the query's mean distance, because the scale of the vectors depends on the encoder. Other queries
+        # of the episode do not count: a decision must not depend on them.
+        spread = distance.mean(-1, keepdim=True).clamp(min=1e-9)
         kernel = softmax(-distance / (2 * self.bandwidth**2 * spread))  # (episodes, n_query, n_examples)
         n_way = scored.probabilities.shape[-1]
         counts = torch.nn.functional.one_hot(scored.support_targets.sum(-1), n_way + 1).to(kernel.dtype)

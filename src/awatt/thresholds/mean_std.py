@@ -49,6 +49,9 @@ class MeanStd(Threshold):
     def constant(self, n_way: int) -> float:
         return float(self.value)
 
+    def objection(self, n_way: int) -> str | None:
+        return None if n_way == self.n_way else f"its mean-std threshold was calibrated with {self.n_way} aspects"
+
     def calibrate(self, validation: Sequence[Scored]) -> None:
         probabilities = torch.cat([scored.probabilities for scored in validation]).cpu()
         targets = torch.cat([scored.targets for scored in validation]).cpu().numpy()

@@ -120,7 +120,7 @@ class Policy(Threshold):
         return evidence >= 0
 
     def loss(self, scored: Scored) -> Tensor:
-        """Eq. 8: -(score - score*) log P(tau), the rewards of a sampled threshold and of the mode."""
+        """Eq. 9: -(score - score*) log P(tau), the rewards of a sampled threshold and of the mode."""
         a, b = self.parameters_of(scored)
         ranking = softmax(scored.scores.detach() / self.config.temperature)
         with torch.no_grad():
