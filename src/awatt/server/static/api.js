@@ -1,5 +1,7 @@
 // Requests to the server; an error response becomes an Error with the server's message.
 
+import { save } from "./dom.js";
+
 // The key of this sign-in, from the link that opened the page. The cookie alone gives no data: a browser sends it to every
 // port of this machine, but only pages of this origin, port included, can read this key.
 // The link may also name the view to begin with.
@@ -9,16 +11,24 @@ if (/^#(key|view)=/.test(location.hash)) {
   history.replaceState(null, "", `${location.pathname}${location.search}${given.has("view") ? `#${given.get("view")}` : ""}`);
 }
 
-// The project that the address names, "/?project=hotels"; without, the one that the server was started with.
-export const namedProject = new URLSearchParams(location.search).get("project");
-export async function openNamedProject() {
-  if (namedProject && !project) setProject((await post("/v1/projects", { name: namedProject })).project);
+// The project that the address names, "/?project=hotels"; without, the one that the server was started with. A read-only
+// sign-in sees a single project, whatever the address names.
+const named = new URLSearchParams(location.search).get("project");
+let wanted = named;
+export async function openNamedProject(readOnly) {
+  if (readOnly) wanted = null;
+  else if (wanted && !project) setProject((await post("/v1/projects", { name: wanted })).project);
 }
+
+// Where to sign in again, and return to what is shown.
+export const signInAddress = () => `/?sign-in${named ? `&project=${encodeURIComponent(named)}` : ""}${location.hash}`;
 
 let project = null; // the id of the project that the page shows: the server refuses changes meant for another one
 export const setProject = (id) => { project = id; };
+const WITHOUT_PROJECT = ["/v1/projects", "/v1/session"]; // every other request would get the first project
 
 async function request(method, path, { json, body, raw } = {}) {
+  if (wanted && !project && !WITHOUT_PROJECT.includes(path)) throw new Error(`The project “${wanted}” is not open, so nothing can be shown or changed here.`);
   const type = json !== undefined ? { "content-type": "application/json" } : body ? { "content-type": "application/octet-stream" } : {};
   let response;
   for (let attempt = 0; ; attempt++) {
@@ -47,9 +57,7 @@ export const upload = (path, body) => request("POST", path, { body });
 
 // Saves a file of the server under a name. A plain link would not send the key.
 export async function download(path, name) {
-  const url = URL.createObjectURL(await (await request("GET", path, { raw: true })).blob());
-  Object.assign(document.createElement("a"), { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  save(await (await request("GET", path, { raw: true })).blob(), name);
 }
 
 export async function signOut() {

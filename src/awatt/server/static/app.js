@@ -57,7 +57,7 @@ async function undoOrRedo(kind, opposite, done) {
   if (!state.project) return;
   const request = async () => {
     if (!state.project[kind]) return state.project;
-    const project = await api.post(`/v1/project/${kind}`);
+    const project = await api.post(`/v1/project/${kind}`, { revision: state.project.revision }); // refused if others have changed it since
     title = project[opposite]; // the action that was just undone can now be redone, and vice versa
     return project;
   };
@@ -130,6 +130,18 @@ function setReadOnly(readOnly) {
 
 // Another tab or process may have changed the project, or an earlier request may have failed.
 let lost = false; // the status with which the server was lost: 0 if it does not respond, 401 if it was restarted
+// Said at once, not with the next click, and until it responds again.
+function notifyLost(error) {
+  const status = error.status ?? 0, link = (href, label) => el("a", { href }, label);
+  if (lost === status && !byId("message").hidden) return;
+  lost = status;
+  notify(error.message, true, { stays: true, action: status === 401 ? link(api.signInAddress(), "Sign in") : status ? link("/", "Open the first project") : null });
+}
+function notifyFound() {
+  if (lost !== false) notify("The server responds again.");
+  lost = false;
+}
+
 let refreshing = true; // until the page has started
 async function refresh() {
   if (document.hidden || state.busy || signedOut || refreshing) return;
@@ -142,13 +154,9 @@ async function compareVersions() {
     const found = await api.get("/v1/project/version"), { project, reviews, learned } = state;
     if (isSaving() || state.busy) return; // what the user has just changed comes with its own response
     if (found.project !== project.project || found.revision > project.revision || reviews !== project.reviews || learned !== project.learned) await reload();
-    if (lost !== false) notify("The server responds again.");
-    lost = false;
-  } catch (error) { // said at once, not with the next click, and until it responds again
-    const status = error.status ?? 0;
-    if (lost === status || (status !== 0 && status !== 401)) return;
-    lost = status;
-    notify(error.message, true, { stays: true, action: status === 401 ? el("a", { href: "/" }, "Sign in") : null });
+    notifyFound();
+  } catch (error) {
+    if (!error.status || error.status === 401) notifyLost(error);
   }
 }
 setInterval(refresh, 4000);
@@ -156,9 +164,11 @@ addEventListener("focus", refresh);
 document.addEventListener("visibilitychange", refresh);
 
 async function boot() {
-  try { setReadOnly((await api.get("/v1/session")).read_only); } catch { /* the next request says why */ }
-  try { await api.openNamedProject(); } catch (error) { notify(error.message, true, { stays: true }); return; }
-  await reload();
+  try {
+    setReadOnly((await api.get("/v1/session")).read_only);
+    await api.openNamedProject(state.readOnly);
+  } catch (error) { notifyLost(error); return; }
+  if (await reload()) notifyFound();
   const { view, given } = address.parse();
   if (given && state.texts.length) await address.apply(given);
   if (state.project) show(state.texts.length ? (VIEWS.includes(view) ? view : "sentences") : "start");

@@ -28,15 +28,18 @@ async function add() {
 
 // Several aspects by their names alone: their sentences are found at once, as guesses.
 async function addNames() {
-  const wanted = names.value.split(/[,;\n]/).map((each) => each.trim()).filter(Boolean);
+  const wanted = names.value.split(/[,;\n]/).map((each) => each.trim().replace(/\s+/g, " ")).filter(Boolean);
   if (!wanted.length) { names.focus(); return; }
   if (!await act(() => api.post("/v1/aspects/names", { names: wanted }))) return;
   names.value = "";
   if (document.body.dataset.view !== "aspects") return; // the user has moved on
   show(state.texts.length ? "sentences" : "start");
   if (!state.texts.length) { notify("Now load reviews to find them in."); return; }
-  showGuesses(aspects().filter((aspect) => isGuess(aspect) && wanted.includes(aspect.name)));
-  notify("These are guesses from the names, marked with a question mark, the surest first. Accept or correct a few: each becomes an example.");
+  const named = aspects().filter((aspect) => wanted.includes(aspect.name)), guessed = named.filter(isGuess), learned = named.filter((aspect) => isLearned(aspect) && !isGuess(aspect));
+  showGuesses(guessed);
+  if (guessed.length) notify("These are guesses from the names, marked with a question mark, the surest first. Accept or correct a few: each becomes an example.");
+  else if (learned.length) notify(`Nothing to guess: ${learned.map((aspect) => aspect.name).join(", ")} ${learned.length === 1 ? "has" : "have"} examples already.`);
+  else notify("The model cannot read these names. Label some sentences: each becomes an example.");
 }
 
 // The sentences in which these aspects are found, the surest of each aspect in turn; scraps such as "the room ..." teach little and come last.

@@ -58,13 +58,20 @@ function toggleButton(row, aspect, column, pressed, own) {
     el("span", { className: "words", title: own }, own || "\u00a0"));
 }
 
+const unsaved = new Map(); // notes that could not be saved, by text: sent again with the next Enter or blur
 function noteField(row) {
+  const text = state.texts[row], id = state.ids[row];
   const field = el("input", { id: "note", maxLength: 2000, defaultValue: noteOf(row), placeholder: "Note on this sentence", "aria-label": "Note on this sentence" });
-  const save = () => {
-    const note = field.value, id = state.ids[row];
-    if (filling || note.trim() === field.defaultValue) return; // a field that is drawn again keeps what is typed
+  if (unsaved.has(text)) field.value = unsaved.get(text);
+  const save = async () => {
+    const note = field.value;
+    if (filling) return; // a field that is drawn again keeps what is typed
+    unsaved.delete(text);
+    if (note.trim() === field.defaultValue) return;
     field.defaultValue = note; // so that it does not count as being typed
-    act(() => api.put(`/v1/project/notes/${id}`, { note }));
+    if (await act(() => api.put(`/v1/project/notes/${id}`, { note }))) return;
+    unsaved.set(text, note);
+    drawDetail();
   };
   field.addEventListener("blur", save);
   field.addEventListener("keydown", (event) => { if (event.key === "Enter") byId("table").focus({ preventScroll: true }); });

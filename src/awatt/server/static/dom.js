@@ -70,5 +70,9 @@ export const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ?
 export function save(blob, name) {
   const link = el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+export async function copy(text) {
+  try { await navigator.clipboard.writeText(text); notify("Copied."); } catch { notify("Select the text and copy it."); }
 }

@@ -1,8 +1,8 @@
 // Downloads, and code that gives the same results without the page.
 
 import * as api from "./api.js";
-import { byId, el, emptyState, notify } from "./dom.js";
-import { aspects, onChange, state } from "./state.js";
+import { byId, copy, el, emptyState, notify } from "./dom.js";
+import { aspects, isGuess, onChange, state } from "./state.js";
 
 const box = byId("view-export");
 const title = el("input", { id: "report-title", maxLength: 200, placeholder: "What the reviews say" });
@@ -15,23 +15,30 @@ async function save(event, kind, query) {
 
 const link = (kind, label, note, query = "") => el("li", {}, el("a", { href: `/v1/project/export/${kind}${query}`, onclick: (event) => save(event, kind, query) }, label), el("small", {}, ` ${note}`));
 
-function thresholdOptions() {
-  const learned = aspects().filter((a) => state.project.examples.some((e) => e.aspects.includes(a.id))); // aspects without examples are not in the file
-  const own = learned.filter((a) => a.threshold !== null), common = state.project.threshold;
-  if (!own.length) return { python: common === null ? "" : `, threshold=${common}`, command: common === null ? "" : ` --threshold ${common}` };
-  const named = learned.filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
-  return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold '${name.replaceAll("'", "'\\''")}=${value}'`).join("") };
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`; // for a shell
+
+// As Python takes them and as the command does, for the aspects that it knows.
+function thresholdOptions(known) {
+  const common = state.project.threshold;
+  if (known.every((a) => a.threshold === null)) return { python: common === null ? "" : `, threshold=${common}`, command: common === null ? "" : ` --threshold ${common}` };
+  const named = known.filter((a) => a.threshold !== null || common !== null).map((a) => [a.name, a.threshold ?? common]);
+  return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold ${quoted(`${name}=${value}`)}`).join("") };
 }
 
+// Aspects without examples are not in the file: those that are guessed are given by their names. --aspects takes none with a comma.
 function codeOptions() {
-  const { python, command } = thresholdOptions(), model = state.project.model;
-  if (model === "fast") return { python, command };
-  return { python: `, model=${JSON.stringify(model)}${python}`, command: ` --model '${model.replaceAll("'", "'\\''")}'${command}` };
+  const { examples, model } = state.project, inFile = aspects().filter((a) => examples.some((e) => e.aspects.includes(a.id))), guessed = aspects().filter((a) => isGuess(a) && !a.name.includes(","));
+  const names = guessed.map((a) => a.name), hasFile = examples.length > 0 || !names.length, other = model !== "fast";
+  const python = `${other ? `, model=${JSON.stringify(model)}` : ""}${thresholdOptions(hasFile ? inFile : guessed).python}`;
+  return {
+    python: hasFile ? `from_examples("awatt-examples.jsonl"${python})${names.length ? `  # without ${names.join(", ")}: no examples` : ""}` : `from_names(${JSON.stringify(names)}${python})`,
+    command: `${hasFile ? " --examples awatt-examples.jsonl" : ""}${names.length ? ` --aspects ${quoted(names.join())}` : ""}${other ? ` --model ${quoted(model)}` : ""}${thresholdOptions([...inFile, ...guessed]).command}`,
+  };
 }
 
 function code(title, content) {
   return el("div", { className: "card" }, el("h3", {}, title), el("pre", { tabIndex: 0, role: "region", "aria-label": title }, content),
-    el("button", { onclick: async () => { try { await navigator.clipboard.writeText(content); notify("Copied."); } catch { notify("Select the text and copy it."); } } }, "Copy"));
+    el("button", { onclick: () => copy(content) }, "Copy"));
 }
 
 export function draw() {
@@ -51,8 +58,8 @@ export function draw() {
       el("div", { className: "card" }, el("h2", {}, "Examples and detector"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "including your labels"), link("detector.zip", "Detector", "a folder with the model; works offline")))),
     el("h2", {}, "Without this page"),
     el("div", { className: "cards two" },
-      code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.from_examples("awatt-examples.jsonl"${options.python})\nprint(detector.detect("The soup was cold."))`),
-      code("Command", `awatt detect reviews.csv --examples awatt-examples.jsonl${options.command} --out found.jsonl\nawatt report reviews.csv --reviews --examples awatt-examples.jsonl${options.command} --html report.html`),
+      code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.${options.python}\nprint(detector.detect("The soup was cold."))`),
+      code("Command", `awatt detect reviews.csv${options.command} --out found.jsonl\nawatt report reviews.csv --reviews${options.command} --html report.html`),
       code("API", `curl ${location.origin}/v1/detect \\\n  -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" \\\n  -d '{"texts": ["The soup was cold."]}'`)));
 }
 

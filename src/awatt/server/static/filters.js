@@ -5,7 +5,6 @@ import { byId, el, fill, number, percent } from "./dom.js";
 import { NO_FILTER, act, aspects, changed, colour, commonThreshold, isGuess, isLearned, onChange, recount, state, setFilter as set, thresholdOf, thresholdText } from "./state.js";
 import { labelNext } from "./queue.js";
 import { scopeBar } from "./scope-bar.js";
-export { setFilter as set } from "./state.js";
 
 const box = byId("filters");
 let opened = !matchMedia("(max-width: 760px)").matches;

@@ -18,10 +18,12 @@ export async function importLabels(content, format, name) {
 
 const file = el("input", { type: "file", id: "import-file", className: "spoken", "aria-label": "A file with examples or labels", accept: ".csv,.tsv,.jsonl,.ndjson,.json,.parquet,.xlsx,.gz", onchange: async () => {
   const [given] = file.files, format = given && formatOf(given.name);
+  file.value = ""; // so that the same file can be chosen again after a correction
   if (!given) return;
   if (!format) { notify(`The suffix of ${given.name} is unknown. Use .csv, .tsv, .jsonl, .json, .xlsx or .parquet.`, true); return; }
-  await importLabels(new Blob([await given.arrayBuffer()]), format, given.name);
-  file.value = "";
+  let content;
+  try { content = new Blob([await given.arrayBuffer()]); } catch { notify(`${given.name} cannot be read. Choose it again.`, true); return; }
+  await importLabels(content, format, given.name);
 } });
 
 export const importCard = el("div", { className: "card new", id: "import" }, el("h2", {}, "Import examples or labels"),

@@ -144,10 +144,11 @@ function nearest(event) {
 
 // The nearest sentence in the direction of an arrow key, within 45 degrees of it.
 function nearestTowards(row, key) {
-  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key], spots = mapPositions(), view = camera();
+  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key], spots = mapPositions(), view = camera(), scope = makeScope(state.filter);
   const x = toPixelX(spots[2 * row], view), y = toPixelY(spots[2 * row + 1], view);
   let best = row, least = Infinity;
   for (let other = 0; other < state.texts.length; other++) {
+    if (!scope.matches(other)) continue; // it is not drawn
     const a = toPixelX(spots[2 * other], view), b = toPixelY(spots[2 * other + 1], view), along = (a - x) * dx + (b - y) * dy, aside = Math.abs((a - x) * dy) + Math.abs((b - y) * dx);
     if (along > 0 && aside <= along && along ** 2 + aside ** 2 < least) { least = along ** 2 + aside ** 2; best = other; }
   }
@@ -165,8 +166,9 @@ function pointAt(row) {
 }
 
 function step(key) {
-  if (pointed < 0) pointAt(state.chosen ?? 0);
-  else pointAt(nearestTowards(pointed, key));
+  const { matches } = makeScope(state.filter), isDrawn = (row) => row !== null && matches(row);
+  if (pointed >= 0) pointAt(nearestTowards(pointed, key));
+  else pointAt(isDrawn(state.chosen) ? state.chosen : state.texts.findIndex((_, row) => matches(row)));
   if (pointed < 0 || !ring.hidden) return;
   const spots = mapPositions();
   moveTo({ ...camera(), x: spots[2 * pointed], y: spots[2 * pointed + 1] }); // it is outside the view

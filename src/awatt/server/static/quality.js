@@ -65,7 +65,7 @@ function labelSample() {
 async function labelMore() {
   await enqueue(async () => {}); // after the last label has been saved
   await loadMeasured();
-  if (sample?.next.length) labelSample();
+  if (sample) labelSample();
 }
 
 const two = (measure) => (measure ? `${measure.value.toFixed(2)} (${measure.low.toFixed(2)}–${measure.high.toFixed(2)})` : "–");
@@ -75,7 +75,8 @@ export function drawMeasured() {
   measured.classList.toggle("span", Boolean(charts)); // they need the room
   const heading = el("h2", {}, "Measured quality");
   if (!sample) { fill(measured, heading, el("p", {}, "Load reviews and add aspects, then label a random sample to measure how good the detection is.")); return; }
-  const button = el("button", { id: "measure", onclick: labelSample }, sample.labelled ? `Label ${counted(sample.next.length, "more sentence")}` : `Label ${counted(sample.next.length, "random sentence")}`);
+  const button = sample.next.length ? el("button", { id: "measure", onclick: labelSample }, `Label ${counted(sample.next.length, sample.labelled ? "more sentence" : "random sentence")}`)
+    : el("p", { className: "hint" }, "Every sentence is labelled.");
   if (!sample.quality) {
     fill(measured, heading, el("p", {}, "Not measured yet. Label a random sample of the sentences to get precision, recall and F1 with their intervals."), button);
     return;

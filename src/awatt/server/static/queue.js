@@ -15,6 +15,7 @@ export function startQueue(ids, title, { again = null, end = "", blind = false }
   queue = { ids: [...ids], title, finished: new Set(), visited: [], only: new Set(ids), again, end };
   state.blind = new Set(blind ? queue.ids.map((id) => state.texts[state.rowOf.get(id)]) : []);
   state.filter = { ...NO_FILTER, only: queue.only, title };
+  state.selected.clear(); // keys act on the sentence that is shown
   applyLabels();
   byId("table").scrollTop = 0;
   choose(state.rows[0]);

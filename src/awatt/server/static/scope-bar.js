@@ -10,7 +10,7 @@ let edited = null; // the column whose values are offered
 const without = (column) => state.filter.where.filter((each) => each.column !== column);
 const chosen = (column) => state.filter.where.find((each) => each.column === column);
 
-export async function setWhere(column, condition) {
+async function setWhere(column, condition) {
   try { if (!await loadColumn(column)) return; } catch (error) { notify(error.message, true); return; }
   set({ where: condition ? [...without(column), { column, ...condition }] : without(column) });
 }

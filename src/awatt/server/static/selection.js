@@ -13,6 +13,15 @@ async function apply(idsOf, done) {
   if (await labelMany(list, idsOf)) notify(`${counted(list.length, "sentence")}: ${done}. Undo takes it back.`);
 }
 
+// What others have said stays.
+async function removeLabels() {
+  const list = rows().filter(labelOf), { revision } = state.project;
+  if (!await labelMany(list, () => null)) return;
+  const kept = list.filter(labelOf).length, removed = list.length - kept;
+  notify([removed ? `${counted(removed, "sentence")}: labels removed.` : "No label is removed.", kept ? `${counted(kept, "sentence")} ${kept === 1 ? "keeps its label" : "keep their labels"}, made by others.` : "",
+    state.project.revision === revision ? "" : "Undo takes it back."].filter(Boolean).join(" "));
+}
+
 // An aspect that all of them have is removed from all; otherwise it is added to all. What else was found is accepted.
 function button(aspect, column, list) {
   const having = list.filter((row) => found(row).includes(aspect)).length, all = having === list.length;
@@ -27,7 +36,7 @@ export function drawSelection(box) {
     el("div", { className: "buttons" },
       el("button", { className: "main", id: "accept-all", disabled: !aspects().length, onclick: () => apply(ids, "accepted as shown") }, "Accept all as shown"),
       el("button", { id: "none-all", onclick: () => apply(() => [], "mention none") }, "None"),
-      el("button", { id: "remove-all", disabled: !list.some(labelOf), onclick: () => apply(() => null, "labels removed") }, "Remove labels"),
+      el("button", { id: "remove-all", disabled: !list.some(labelOf), onclick: removeLabels }, "Remove labels"),
       el("button", { id: "clear-selection", onclick: clearSelection }, "Clear ", el("kbd", {}, "Esc"))),
     el("p", { className: "hint" }, "An aspect is added to all of them, or removed if all have it. Each keeps what else was found in it."),
     el("div", { className: "toggles" }, ...aspects().map((aspect, column) => button(aspect, column, list))));

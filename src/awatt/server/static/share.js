@@ -1,15 +1,11 @@
 // Links to the view that is shown: for those who are signed in, and a read-only one for everybody else.
 
 import * as api from "./api.js";
-import { byId, el, fill, notify } from "./dom.js";
+import { byId, copy, el, fill, notify } from "./dom.js";
 import { describe } from "./address.js";
 
 const dialog = byId("sharing");
 const isLocal = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
-
-async function copy(link) {
-  try { await navigator.clipboard.writeText(link); notify("Copied."); } catch { notify("Select the link and copy it."); }
-}
 
 const linked = (id, label, link) => el("div", { className: "linked" }, el("input", { id, readOnly: true, value: link, "aria-label": label, onfocus: (event) => event.target.select() }), el("button", { onclick: () => copy(link) }, "Copy"));
 

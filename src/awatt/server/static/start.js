@@ -13,7 +13,11 @@ const paste = el("textarea", { rows: 6, id: "paste", placeholder: "Or paste them
 const split = el("input", { type: "checkbox", checked: true });
 const choice = el("div", { className: "choice" });
 const fileName = el("span", { id: "file-name", "aria-live": "polite" }, "or drop one anywhere on this page");
-const file = el("input", { type: "file", id: "file", className: "spoken", "aria-label": "A file with reviews", accept: ".csv,.tsv,.tab,.jsonl,.ndjson,.json,.parquet,.xlsx,.txt,.gz", onchange: () => file.files[0] && chooseFile(file.files[0]) });
+const file = el("input", { type: "file", id: "file", className: "spoken", "aria-label": "A file with reviews", accept: ".csv,.tsv,.tab,.jsonl,.ndjson,.json,.parquet,.xlsx,.txt,.gz", onchange: () => {
+  const [given] = file.files;
+  file.value = ""; // so that the same file can be chosen again after a correction
+  if (given) chooseFile(given);
+} });
 const loadButton = el("button", { className: "main", id: "load", disabled: true, onclick: () => (chosen ? load(chosen.content, chosen.format, chosen.column(), chosen.keep(), chosen.name) : load(new Blob([paste.value]), "txt", "text", [], "pasted text")) }, "Load");
 const another = el("button", { id: "no-file", hidden: true, onclick: () => { forget(); byId("file").focus(); } }, "Not this file");
 let chosen = null, latest = null; // the file that Load would load, and the one that was chosen last, which may still be read
@@ -62,25 +66,37 @@ byId("cancel").addEventListener("click", async () => {
 
 const stillHere = () => notify("Cancelled. The reviews are what they were.");
 
+// Reviews that were loaded before they could be cancelled: they are taken back, but nothing that others did since.
+async function takeBack(revision) {
+  let taken = false;
+  const done = await act(async () => {
+    const project = await api.get("/v1/project");
+    taken = project.undo === "load reviews" && project.revision === revision;
+    return taken ? api.post("/v1/project/undo", { revision }) : project;
+  });
+  if (done && taken) stillHere();
+  else if (done) notify("The reviews were loaded before they could be cancelled, and the project has been changed since. Undo takes back one action at a time.", true);
+}
+
 const load = once(async (body, format, column, keep, name) => {
   cancelled = false;
   try {
     const before = state.texts.length;
+    let revision; // before this load
     progress(`Reading ${name} …`);
     watch(name);
     const query = new URLSearchParams({ format, column, split: split.checked, name });
     for (const each of keep.length ? keep : [""]) query.append("keep", each);
-    const done = await enqueue(() => api.upload(`/v1/project/reviews?${query}`, body));
+    const done = await enqueue(() => {
+      revision = state.project?.revision;
+      return api.upload(`/v1/project/reviews?${query}`, body);
+    });
     if (!cancelled) {
       byId("language").hidden = done.english; // said before anything is detected, until other reviews are loaded
       progress(`Detecting in ${counted(done.reviews, "review")} …`);
       if (!await reload()) return; // the error has been shown
     }
-    if (cancelled) {
-      await act(() => api.post("/v1/project/undo"));
-      stillHere();
-      return;
-    }
+    if (cancelled) { await takeBack(revision + 1); return; }
     if (state.reviews !== state.project.reviews) return;
     const next = state.project.aspects.length ? before ? " Undo brings the earlier ones back." : "" : " Now name the aspects to find.";
     const skipped = done.left_out ? ` ${counted(done.left_out, "row")} could not be read: ${done.faults[0]}` : "";
@@ -97,7 +113,7 @@ const load = once(async (body, format, column, keep, name) => {
   }
 });
 
-export async function chooseFile(given) {
+async function chooseFile(given) {
   forget();
   latest = given;
   const format = formatOf(given.name);
@@ -108,8 +124,6 @@ export async function chooseFile(given) {
   } catch {
     notify(`${given.name} cannot be read. Choose it again.`, true);
     return;
-  } finally {
-    file.value = ""; // so that the same file can be chosen again after a correction
   }
   try {
     const { columns, rows } = await api.upload(`/v1/project/columns?${new URLSearchParams({ format })}`, content);
@@ -187,9 +201,11 @@ const sample = once(async (domain) => {
   if (before) notify("The sample is loaded. Undo brings back the previous project.");
 });
 
-async function clear() {
-  if (await act(() => api.remove("/v1/project"))) notify("The project is empty. Undo brings back the previous content.");
-}
+const clear = once(async () => {
+  let before;
+  const request = () => { before = state.project?.revision; return api.remove("/v1/project"); };
+  if (await act(request)) notify(state.project.revision === before ? "The project is empty already." : "The project is empty. Undo brings back the previous content.");
+});
 
 const loaded = el("p", { className: "lead", id: "loaded" });
 function drawLoaded() {

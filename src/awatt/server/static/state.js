@@ -132,6 +132,7 @@ export function setFilter(change) {
   if (!state.filter.only) state.filter.title = "";
   recount();
   if (!state.rows.includes(state.chosen)) state.chosen = state.rows[0] ?? null; // keys act on a sentence in the list
+  if (state.selected.size) state.selected = new Set(state.rows.map((row) => state.ids[row]).filter((id) => state.selected.has(id))); // and buttons on those listed
   byId("table").scrollTop = 0;
   changed();
 }
@@ -247,21 +248,22 @@ addEventListener("beforeunload", (event) => { if (waiting) event.preventDefault(
 const refuse = () => { notify("This link is read-only: nothing can be changed."); return false; };
 export const act = async (request) => state.readOnly ? refuse() : finish(enqueue(() => request().then(showProject)));
 
-// Labels, and their removal (null), are shown immediately; until the server has saved one, it is pending.
+// Labels, and their removal (null), are shown immediately; until the server has saved one, it is pending. Returns whether
+// it was changed.
 const pending = new Map();
 export const saving = (row) => pending.has(state.texts[row]);
 
-export function label(row, ids) {
-  if (state.readOnly) { refuse(); return; }
+export async function label(row, ids) {
+  if (state.readOnly) return refuse();
   const text = state.texts[row], id = state.ids[row], mine = ids && new Set(ids), shown = labelOf(row);
-  if (mine ? shown?.size === mine.size && ids.every((each) => shown.has(each)) && person() in votesOf(row) : !shown) return;
+  if (mine ? shown?.size === mine.size && ids.every((each) => shown.has(each)) && person() in votesOf(row) : !shown) return false;
   // The label that the user saw, or the one that results from their own changes still being sent.
   const saved = () => state.project.examples.find((e) => e.text === text)?.aspects ?? null, idle = !waiting, seen = saved();
   pending.set(text, mine);
   applyLabels();
   const finished = () => { if (pending.get(text) === mine) pending.delete(text); };
   const refused = (error) => { applyLabels(); throw error; }; // no longer shown
-  act(() => api.put(`/v1/project/sentences/${id}`, { aspects: ids, seen: idle ? seen : saved(), person: person() }).finally(finished).catch(refused));
+  return act(() => api.put(`/v1/project/sentences/${id}`, { aspects: ids, seen: idle ? seen : saved(), person: person() }).finally(finished).catch(refused));
 }
 
 // Labels of many sentences, undone together; shown once they are saved.

@@ -181,7 +181,10 @@ function canLabel() {
   return true;
 }
 
-export const removeLabel = () => { if (state.chosen !== null) label(state.chosen, null); };
+export async function removeLabel() {
+  const row = state.chosen;
+  if (row !== null && await label(row, null) && labelOf(row) && !saving(row)) notify(`Your label is removed. The sentence is still labelled by ${labelledBy(row)}.`);
+}
 
 export function key(event) {
   const page = Math.max(1, Math.floor(table.clientHeight / height()) - 1);
