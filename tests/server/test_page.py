@@ -241,7 +241,7 @@ def test_names_alone_find_sentences_at_once_marked_as_guesses(page: Any) -> None
     assert page.locator("#rows .row", has_text="The battery died.").locator(".chip").inner_text().startswith("battery?")
     assert "Guessed from the names" in page.inner_text("#detail")
     page.click("#tab-export")
-    assert "awatt detect reviews.csv --aspects 'battery,screen,price' --out" in page.inner_text("pre[aria-label=Command]")
+    assert "awatt detect reviews.csv --aspects 'battery,screen,price' --out" in page.inner_text("#view-export")
     page.click("#tab-sentences")
     page.locator("#rows .row", has_text="The battery died.").click()
     page.keyboard.press("Enter")
@@ -249,7 +249,7 @@ def test_names_alone_find_sentences_at_once_marked_as_guesses(page: Any) -> None
     page.wait_for_function("() => !document.querySelector('#filters').textContent.includes('battery?')")
     assert "screen?" in page.inner_text("#filters")  # still a guess
     page.click("#tab-export")
-    assert "--examples awatt-examples.jsonl --aspects 'screen,price'" in page.inner_text("pre[aria-label=Command]")
+    assert "--examples awatt-examples.jsonl --aspects 'screen,price'" in page.inner_text("#view-export")
     page.click("#tab-aspects")
     page.fill("#names", "battery")
     page.click("#by-name button")

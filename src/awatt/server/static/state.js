@@ -248,11 +248,11 @@ addEventListener("beforeunload", (event) => { if (waiting) event.preventDefault(
 const refuse = () => { notify("This link is read-only: nothing can be changed."); return false; };
 export const act = async (request) => state.readOnly ? refuse() : finish(enqueue(() => request().then(showProject)));
 
-// Labels, and their removal (null), are shown immediately; until the server has saved one, it is pending. Returns whether
-// it was changed.
+// Labels, and their removal (null), are shown immediately; until the server has saved one, it is pending.
 const pending = new Map();
 export const saving = (row) => pending.has(state.texts[row]);
 
+// Returns whether the server has saved it.
 export async function label(row, ids) {
   if (state.readOnly) return refuse();
   const text = state.texts[row], id = state.ids[row], mine = ids && new Set(ids), shown = labelOf(row);
