@@ -118,7 +118,7 @@ def test_every_response_is_documented(served: Any, document: Any) -> None:
 
 def check(cases: Any, served: Any, seen: Counter[bool]) -> None:
     @given(case=cases)
-    @settings(max_examples=20, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @settings(max_examples=12, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     def holds(case: Any) -> None:
         response = send(case, served)
         seen[response.is_success] += 1

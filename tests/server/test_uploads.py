@@ -24,7 +24,7 @@ from .attack_uploads import UPLOADS, _one_list_often, _one_text_often, parquet
 from .conftest import SMALL, make_client
 
 RAW = {"content-type": "application/octet-stream"}
-SIZE = 8_000_000
+SIZE = 2_000_000
 LIMITS = replace(SMALL, body=SIZE, file=Bounds(rows=5_000, bytes=SIZE // 4, seconds=60))
 
 
