@@ -37,9 +37,6 @@ collect_ignore = sorted({path for package, paths in NEEDS.items() if not find_sp
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "real_build" in getattr(item, "fixturenames", ()):  # seconds to build: in one process only
-            item.add_marker(pytest.mark.xdist_group("real"))
     if not find_spec("pyarrow"):
         for item in items:
             if "parquet" in item.name:

@@ -12,7 +12,7 @@ from awatt.aspect_model.model import AspectModel
 from awatt.aspect_model.names import LabelledSentences
 from awatt.metrics import macro_f1
 
-DRAWS = 6
+DRAWS = 10
 TESTED = 30
 MORE = (0, 10, 20)  # labelled sentences, as they come, beside three examples per aspect
 
