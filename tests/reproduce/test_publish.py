@@ -19,7 +19,7 @@ from awatt.reproduce.published import MAIN
 from awatt.reproduce.report import write_report
 from awatt.reproduce.results import load_result
 from awatt.reproduce.runner import outdated
-from awatt.reproduce.suites import FIGURES, ITEMS, OURS, Choice, Run
+from awatt.reproduce.suites import FIGURES, ITEMS, Choice, Run
 
 Write = Callable[..., None]
 ROOT = Path(__file__).resolve().parents[2]
