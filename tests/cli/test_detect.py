@@ -335,7 +335,7 @@ def test_several_processes_write_the_same_bytes_also_after_a_kill(many: Path, ru
 
 
 @pytest.mark.parametrize("out", ["x.jsonl", "x.csv"])
-def test_bytes_in_a_column_are_one_line(run: Run, out: str) -> None:
+def test_bytes_in_a_column_of_parquet_are_one_line(run: Run, out: str) -> None:
     pyarrow = import_pyarrow()
     pyarrow.parquet.write_table(pyarrow.table({"text": ["Good food."], "image": [b"\x89PNG"]}), "bytes.parquet")
     code, _, err = run("detect", "bytes.parquet", "--aspects", "food", "--out", out)
