@@ -31,6 +31,9 @@ MAX_EPOCHS = 20
 IDEAS: dict[str, tuple[str, ...]] = {
     "policy loss moves the policy only": ("threshold.network_share=0",),
     "policy loss reaches the network": ("threshold.network_share=1",),
+    "reward per episode": ("threshold.reward=episode",),
+    "entropy bonus 0.01": ("threshold.entropy=0.01",),
+    "entropy bonus 0.1": ("threshold.entropy=0.1",),
 }
 
 

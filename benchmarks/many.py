@@ -19,8 +19,10 @@ from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 
+from awatt.aspect_model.model import AspectModel
 from awatt.data.corpus import Corpus
 from awatt.detector.detector import AspectDetector
+from awatt.detector.models import load_model
 from awatt.files import write_text
 from awatt.reproduce.bench import find_corpus
 from awatt.server.store import ProjectStore
@@ -56,6 +58,14 @@ def fastest(call: Callable[[], object], repeats: int = 3) -> float:
     return min(seconds[1:])
 
 
+def learn(examples: dict[str, list[str]], file: list[str] | None, model: str) -> AspectDetector:
+    """A new detector, of which nothing is known yet from the one before."""
+    loaded = load_model(model)
+    if isinstance(loaded, AspectModel):
+        loaded.parts.latest_cross_fit.clear()
+    return AspectDetector.from_examples(examples, file, model=model)
+
+
 def learning(corpus: Corpus, model: str) -> dict[str, float]:
     """Learning from examples, with and without a file; one more example for one of 50 aspects."""
     found, reviews = {}, list(corpus.sentences[:REVIEWS])
@@ -63,7 +73,7 @@ def learning(corpus: Corpus, model: str) -> dict[str, float]:
         examples = make_examples(corpus, n_aspects, 5)
         for name, file in (("", None), (" with a file", reviews)):
             found[f"learn {n_aspects} x 5{name}"] = fastest(
-                lambda examples=examples, file=file: AspectDetector.from_examples(examples, file, model=model)
+                lambda examples=examples, file=file: learn(examples, file, model)
             )
     examples = make_examples(corpus, 50, 5)
     for name, file in (("", None), (" with a file", reviews)):
@@ -90,8 +100,13 @@ def report(corpus: Corpus, model: str) -> dict[str, float]:
     found, reviews = {}, list(corpus.sentences[-REVIEWS:])
     for n_aspects, n_examples in ((15, 5), (200, 5), (15, 200)):
         for name, file in (("", None), (" with a file", reviews)):
-            detector = AspectDetector.from_examples(make_examples(corpus, n_aspects, n_examples), file, model=model)
-            found[f"report {n_aspects} x {n_examples}{name}"] = fastest(detector.report, 1)
+            seconds = []
+            for _ in range(2):  # the first report of a detector: it keeps what it has left out
+                detector = learn(make_examples(corpus, n_aspects, n_examples), file, model)
+                start = time.process_time()
+                detector.report()
+                seconds.append(time.process_time() - start)
+            found[f"report {n_aspects} x {n_examples}{name}"] = min(seconds)
     return found
 
 

@@ -288,6 +288,8 @@ BAD = [
     ("POST", "/v1/detect", {"texts": ["x"], "threshold": 2}, 422, "threshold: must be a number from 0 to 1, or bal"),
     ("POST", "/v1/detect", {"texts": ["x"], "threshold": {"food": "high"}}, 422, "object with one each, found {'food'"),
     ("PATCH", "/v1/project/settings", {"threshold": "high"}, 422, "threshold: must be a number from 0 to 1, found 'hi"),
+    ("PATCH", "/v1/project/settings", {"threshold": True}, 422, "threshold: must be a number from 0 to 1, found True"),
+    ("POST", "/v1/detect", {"texts": ["x"], "threshold": True}, 422, "threshold: must be a number from 0 to 1, or bal"),
     ("PATCH", "/v1/aspects/1", {"threshold": -1}, 422, "threshold: must be a number from 0 to 1, found -1"),
     ("POST", "/v1/detect", {"texts": ["x"], "threshold": {"no such": 0.5}}, 422, "'no such'"),
     ("POST", "/v1/detect", {"text": ["x"]}, 422, "texts"),

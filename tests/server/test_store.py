@@ -254,6 +254,10 @@ def test_emptying_an_empty_project_keeps_its_history(store: ProjectStore) -> Non
         store.clear()
     store.undo()
     assert state(store) == wanted
+    store.clear()
+    store.set_threshold(0.3)  # all that there is
+    store.clear()
+    assert store.content().threshold is None
 
 
 def test_undo_is_refused_if_someone_else_has_changed_the_project(store: ProjectStore) -> None:

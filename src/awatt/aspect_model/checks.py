@@ -12,21 +12,12 @@ from awatt.errors import AwattError
 _SHOWN = 40  # characters of a sentence in a message
 
 
-def check_examples(texts: Sequence[str], labels: Bools, aspects: Sequence[str], says: Bools) -> None:
-    """Raise if the examples (n_texts, n_aspects) teach nothing, with a line that says what to do.
-
-    ``says`` (n_aspects,) is whether the aspect's name says something.
-    """
+def check_examples(texts: Sequence[str], labels: Bools, aspects: Sequence[str]) -> None:
+    """Raise if the examples (n_texts, n_aspects) teach nothing, with a line that says what to do."""
     for text, row in zip(texts, labels, strict=True):
         if not any(map(str.isalnum, text)):
             place = f" of aspect '{aspects[int(row.argmax())]}'" if row.any() else ""
             raise AwattError(f"the example {text[:_SHOWN]!r}{place} has no words. Give a sentence, or remove it.")
-    for aspect, count, is_known in zip(aspects, labels.sum(0), says, strict=True):
-        if not count and not is_known:
-            raise AwattError(
-                f"aspect '{aspect}' has no example, and its name says nothing. Give it an example sentence, or a name "
-                "in words."
-            )
     in_all = np.flatnonzero(labels.all(0)).tolist() if len(labels) else []
     if len(in_all) > 1:
         one, two = (aspects[column] for column in in_all[:2])

@@ -87,13 +87,15 @@ class AspectDetector:
     def check(self, examples: Examples) -> None:
         """Raise if nothing can be learned from the examples, with a line that says what to do; warn of long ones."""
         model = self.loaded_model
-        if isinstance(model, AspectModel):
-            says = model.vectors.read_names(examples.aspects)
-            check_examples(examples.texts, examples.labels, examples.aspects, says)
+        reads_names = isinstance(model, AspectModel)
+        if reads_names:
+            check_examples(examples.texts, examples.labels, examples.aspects)
         for aspect, count in zip(examples.aspects, examples.counts, strict=True):
             if not count and not model.knows_name(aspect):
-                needed = f"aspect '{aspect}' has no example, and {self.model} does not read names"
-                raise AwattError(f"{needed}. Give it at least one sentence, or leave it out.")
+                why, advice = f"{self.model} does not read names", "Give it at least one sentence, or leave it out."
+                if reads_names:
+                    why, advice = "its name says nothing", "Give it an example sentence, or a name in words."
+                raise AwattError(f"aspect '{aspect}' has no example, and {why}. {advice}")
         if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
             found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
             _log.warning("%s: only the beginning is learned from. Give single sentences.", found)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -25,6 +26,13 @@ def _check_unicode(text: str) -> str:
     return text
 
 
+def _refuse_bool(value: object) -> object:
+    """True would be read as 1."""
+    if isinstance(value, bool):
+        raise ValueError("a number is needed")
+    return value
+
+
 def _explain(needed: str) -> WrapValidator:
     """Say what is needed in these words, instead of one error for every kind of value that is allowed."""
 
@@ -39,9 +47,10 @@ def _explain(needed: str) -> WrapValidator:
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Key = Annotated[int, Field(ge=1, le=2**53)]
-Threshold = Annotated[Annotated[float, Field(ge=0, le=1, strict=True)], _explain("a number from 0 to 1")]
+Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_refuse_bool)]
+Threshold = Annotated[Share, _explain("a number from 0 to 1")]
 Aim = Literal["auto", "balanced", "precise", "thorough"]
-One = Aim | Annotated[float, Field(ge=0, le=1)]
+One = Aim | Share
 Thresholds = Annotated[
     One | dict[Text, One],
     _explain("a number from 0 to 1, or balanced, precise or thorough: one for all aspects, or an object with one each"),

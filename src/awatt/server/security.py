@@ -96,8 +96,9 @@ class Guard:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = _headers(scope)
         refusal = await self._refusal(scope, headers)
-        wants_form = _parameter(scope, "sign-in") is not None or (refusal is not None and refusal[0] == 401)
-        if wants_form and (refusal is None or refusal[0] == 401) and _asks_for_page(scope, headers):
+        signed_out = refusal is not None and refusal[0] == 401
+        again = refusal is None and _parameter(scope, "sign-in") is not None
+        if (signed_out or again) and _asks_for_page(scope, headers):
             await respond_sign_in(send, "This page needs a token.")
             return
         if refusal is not None:

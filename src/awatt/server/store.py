@@ -258,8 +258,7 @@ class ProjectStore(RemarkStore):
             if row is None:
                 return
             voters = [] if person is None else self._voters(row[0])
-            own = "" if person is None else self._person(person)
-            own = own if own in voters else ""
+            own = name if (name := self._person(person or "")) in voters else ""
             if voters and own not in voters:
                 advice = "Only they can remove it. To change it, label the sentence yourself."
                 raise ConflictError(f"this is the label of {', '.join(voters)}. {advice}")
@@ -306,8 +305,8 @@ class ProjectStore(RemarkStore):
 
     def clear(self) -> None:
         """Empty the project; nothing happens if it is empty."""
-        content = self.content()
-        if not (content.aspects or content.examples or content.n_sentences):
+        found = self.content()
+        if not (found.aspects or found.examples or found.n_sentences or found.notes or found.threshold is not None):
             return
         with self._action("start over"):
             self._delete_aspects()
