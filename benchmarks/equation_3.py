@@ -39,10 +39,10 @@ class Choice:
 
     form: str
     e_m: int
-    episodes_a_step: int
+    episodes_per_step: int
 
     def __str__(self) -> str:
-        return f"{self.form}-eM{self.e_m}-step{self.episodes_a_step}"
+        return f"{self.form}-eM{self.e_m}-step{self.episodes_per_step}"
 
 
 CHOICES = [
@@ -77,7 +77,7 @@ def train(run: Run, data: Path, folder: Path) -> None:
     settings = {
         "model.form": run.choice.form,
         "model.e_m": run.choice.e_m,
-        "training.episodes_a_step": run.choice.episodes_a_step,
+        "training.episodes_per_step": run.choice.episodes_per_step,
         "training.patience": PATIENCE,
     }
     command = ["train", "--data", str(data / DATASET), "--out", str(folder), "--quiet"]
@@ -119,7 +119,7 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
         found = [result for result in results if result["setting"] == setting]
         by_choice: dict[Choice, dict[int, list[list[float]]]] = {choice: {} for choice in CHOICES}
         for result in found:
-            choice = Choice(result["form"], result["e_m"], result["episodes_a_step"])
+            choice = Choice(result["form"], result["e_m"], result["episodes_per_step"])
             by_choice[choice][result["seed"]] = result["curve"]
         common = sorted(set.intersection(*(set(curves) for curves in by_choice.values())))
         yield f"\n{DATASET} {setting}, seeds {', '.join(map(str, common)) or 'none yet'}\n"
@@ -127,7 +127,7 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
             continue
         yield "| form | e_M | per step | patience 3 | patience 5 | patience 8 | 8, by macro-F1 | F1 of each seed (3) |"
         yield "|---|---|---|---|---|---|---|---|"
-        for choice in sorted(CHOICES, key=lambda one: (one.form, one.e_m, one.episodes_a_step)):
+        for choice in sorted(CHOICES, key=lambda one: (one.form, one.e_m, one.episodes_per_step)):
             curves = [by_choice[choice][seed] for seed in common]
             cells = []
             for patience, measure in ((3, 0), (5, 0), (8, 0), (8, 1)):
@@ -135,14 +135,14 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
                 auc, f1 = (statistics.fmean(values) for values in zip(*picked, strict=True))
                 cells.append(f"{auc:.4f} / {f1:.2f}")
             each = " ".join(f"{curve[kept(curve, 3)][1]:.1f}" for curve in curves)
-            yield f"| {choice.form} | {choice.e_m} | {choice.episodes_a_step} | {' | '.join(cells)} | {each} |"
+            yield f"| {choice.form} | {choice.e_m} | {choice.episodes_per_step} | {' | '.join(cells)} | {each} |"
 
 
 def effects(results: list[dict[str, Any]]) -> Iterator[str]:
     """Effect of one choice with the others and the seed fixed: mean paired difference and its standard error."""
     yield "\n| | runs | patience 3: AUC, F1 | patience 8: AUC, F1 |"
     yield "|---|---|---|---|"
-    known = {(r["setting"], r["seed"], r["form"], r["e_m"], r["episodes_a_step"]): r["curve"] for r in results}
+    known = {(r["setting"], r["seed"], r["form"], r["e_m"], r["episodes_per_step"]): r["curve"] for r in results}
     changes: list[tuple[int, Any, Any]] = [(2, "printed", "linear"), (4, 1, 2)]
     changes += [(3, e_m, 10) for e_m in (1, 2, 4)]
     for place, new, old in changes:

@@ -114,9 +114,9 @@ def compare(data: Path, shape: EpisodeShape, episodes: int, out: Path) -> dict[s
     corpus, held_out = load_corpus(data, "train"), load_corpus(data, "val")
     torch.manual_seed(5)
     system = System.create(config, [*corpus.sentences, *held_out.sentences])
-    schedule = TrainingConfig(episodes_an_epoch=episodes)
+    schedule = TrainingConfig(episodes_per_epoch=episodes)
     trainer = Trainer(RunConfig(config, shape, schedule), system, corpus, held_out, RunFolder(out))
-    sampler, step = EpisodeSampler(corpus, shape, 5), schedule.episodes_a_step
+    sampler, step = EpisodeSampler(corpus, shape, 5), schedule.episodes_per_step
     plain = Plain(system, held_out)
     validation = EpisodeSampler(held_out, shape, 5).batch(0, episodes)
 

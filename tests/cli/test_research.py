@@ -43,7 +43,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def training(data: Path, out: Path, *more: object) -> list[str]:
     """The arguments of a very short run."""
     settings = {"encoder.hidden": 6, "encoder.vectors": data / "glove.txt", "training.max_epochs": 1}
-    settings |= {"training.episodes_an_epoch": 4, "training.validation_episodes": 6}
+    settings |= {"training.episodes_per_epoch": 4, "training.validation_episodes": 6}
     overrides = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     command = ["train", "--data", data, "--out", out, "--device", "cpu", *overrides]
     return [*map(str, [*command, "--n-way", 3, "--n-shot", 2, "--n-query", 2, *more])]
@@ -212,7 +212,7 @@ def test_options_override_the_file_and_set_overrides_both(run: Run, data: Path, 
 
 def test_the_file_alone_is_enough(run: Run, data: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "run.toml", tmp_path / "run"
-    schedule = "max_epochs = 1\nepisodes_an_epoch = 2\nvalidation_episodes = 2"
+    schedule = "max_epochs = 1\nepisodes_per_epoch = 2\nvalidation_episodes = 2"
     encoder = f'hidden = 6\nvectors = "{data / "glove.txt"}"'
     path.write_text(TOML.replace("patience = 2", schedule).replace("max_length = 30", encoder))
     code, _, err = run("train", "--data", data, "--out", out, "--config", path, "--quiet")

@@ -210,7 +210,7 @@ def test_provenance_says_what_is_official_and_what_is_rebuilt(yelp: Path, fewasp
         "source": "official",
         "categories": 2,
         "instances": 3,
-        "fewest_a_category": 1,
+        "fewest_per_category": 1,
         "categories_below_paper": 2,
         "single_aspect_share": 0.6667,  # by Yelp_aspect's labels one of the three has two aspects
         "in_single_file_share": 1.0,
@@ -221,7 +221,7 @@ def test_provenance_says_what_is_official_and_what_is_rebuilt(yelp: Path, fewasp
         "from": "Yelp_aspect + single train",
         "categories": 2,
         "instances": 8,
-        "fewest_a_category": 3,
+        "fewest_per_category": 3,
         "categories_below_paper": 2,
         "single_aspect_share": 0.375,
         "in_single_file_share": given[MIXED]["train"]["in_single_file_share"],  # type: ignore[index]
@@ -241,7 +241,7 @@ def test_no_class_gets_more_than_the_paper_has(tmp_path: Path, fewasp: Path, wri
         "from": "Yelp_aspect",
         "categories": 2,
         "instances": 201,
-        "fewest_a_category": 1,
+        "fewest_per_category": 1,
         "categories_below_paper": 1,
         "single_aspect_share": 1.0,
         "in_single_file_share": 1.0,

@@ -40,7 +40,7 @@ def test_bert_and_distilbert_are_run_by_command_in_both_forms(
     ) -> dict[str, Any]:
         """The other encoders get the numbers of a committed result."""
         if "bert" in wanted.encoder:
-            short = ("training.episodes_an_epoch=2", "training.validation_episodes=2")
+            short = ("training.episodes_per_epoch=2", "training.validation_episodes=2")
             return real(wanted, data, results, work, (*overrides, *short))
         path = result_path(results, wanted)
         path.parent.mkdir(parents=True, exist_ok=True)

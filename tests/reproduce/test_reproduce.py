@@ -140,7 +140,7 @@ def overrides(datasets: Path) -> tuple[str, ...]:
     return (
         f"encoder.vectors={vectors}",
         "encoder.hidden=8",
-        "training.episodes_an_epoch=4",
+        "training.episodes_per_epoch=4",
         "training.validation_episodes=4",
         "training.max_epochs=2",
     )

@@ -33,11 +33,11 @@ SHAPE = EpisodeShape(n_way=3, n_shot=2, n_query=2)
 SHORT = TrainingConfig(
     learning_rate=1e-2,
     joint_learning_rate=1e-2,
-    episodes_an_epoch=6,
+    episodes_per_epoch=6,
     validation_episodes=12,
     patience=2,
     max_epochs=2,
-    episodes_a_step=4,
+    episodes_per_step=4,
 )
 MODEL_FILES = {"config.json", "model.safetensors", "tokenizer.json", "README.md"}
 
@@ -94,7 +94,7 @@ class Killed(BaseException):
 
 
 def test_it_learns(data: Path, tmp_path: Path) -> None:
-    schedule = replace(SHORT, episodes_an_epoch=200, validation_episodes=60, max_epochs=4)
+    schedule = replace(SHORT, episodes_per_epoch=200, validation_episodes=60, max_epochs=4)
     config = configure(data, schedule=schedule)
     torch.manual_seed(config.seed)
     fresh = System.create(config.system, load_corpus(data, "test").sentences)
@@ -253,7 +253,7 @@ def test_stage_two_starts_from_the_best_epoch_with_its_own_learning_rate(
 
 
 def test_word_embeddings_have_their_own_learning_rate(data: Path, tmp_path: Path) -> None:
-    schedule = replace(SHORT, episodes_an_epoch=4, max_epochs=1, learning_rate=1e-2, table_rate=0.25)
+    schedule = replace(SHORT, episodes_per_epoch=4, max_epochs=1, learning_rate=1e-2, table_rate=0.25)
     config = configure(data, schedule=schedule)
     torch.manual_seed(config.seed)
     fresh = System.create(config.system, texts_of(data)).state_dict()
@@ -315,7 +315,7 @@ def test_acceptance_is_trained_on_all_episode_shapes_in_turn(
 
 
 def test_acceptance_is_better_than_static_on_off_topic_sentences(data: Path, tmp_path: Path) -> None:
-    schedule = replace(SHORT, episodes_an_epoch=200, validation_episodes=60, max_epochs=4)
+    schedule = replace(SHORT, episodes_per_epoch=200, validation_episodes=60, max_epochs=4)
     trained = train(configure(data, "acceptance", schedule), data, tmp_path / "run", device="cpu")
     shape = replace(SHAPE, none_rate=0.5)
     found = {}
@@ -611,11 +611,11 @@ def test_a_broken_checkpoint_is_an_error(data: Path, tmp_path: Path) -> None:
         ("learning_rate", math.nan),
         ("joint_learning_rate", -1e-3),
         ("table_rate", 0.0),
-        ("episodes_an_epoch", 0),
+        ("episodes_per_epoch", 0),
         ("validation_episodes", 0),
         ("patience", 0),
         ("max_epochs", 0),
-        ("episodes_a_step", 0),
+        ("episodes_per_step", 0),
     ],
 )
 def test_an_invalid_schedule_is_an_error(name: str, value: float) -> None:
@@ -626,7 +626,7 @@ def test_an_invalid_schedule_is_an_error(name: str, value: float) -> None:
 def test_the_default_schedule_is_the_papers() -> None:
     schedule = TrainingConfig()
     assert (schedule.learning_rate, schedule.joint_learning_rate) == (1e-3, 1e-4)
-    assert (schedule.episodes_an_epoch, schedule.validation_episodes, schedule.patience) == (800, 600, 3)
+    assert (schedule.episodes_per_epoch, schedule.validation_episodes, schedule.patience) == (800, 600, 3)
 
 
 def test_a_device_is_picked_or_is_an_error() -> None:

@@ -332,7 +332,7 @@ def test_runs_leave_the_files_of_the_local_engine(cluster: Any, toy_data: Path, 
     shutil.copytree(toy_data, tmp_path / "data" / "FewAsp(single)")
     runs = [Run("FewAsp(single)", 5, 2, "prototypical", seed) for seed in (5, 10)]
     small = (f"encoder.vectors={tmp_path / 'data' / 'FewAsp(single)' / 'glove.txt'}", "encoder.hidden=8")
-    small += ("training.episodes_an_epoch=4", "training.validation_episodes=4", "training.max_epochs=2")
+    small += ("training.episodes_per_epoch=4", "training.validation_episodes=4", "training.max_epochs=2")
     for name, engine in {"local": runner, "ray": experiments}.items():
         folders = (tmp_path / "data", tmp_path / name, tmp_path / f"{name}-work")
         engine.run_all(runs, *folders, 2, small, lambda run, result: None)

@@ -53,13 +53,13 @@ class TrainingProgress(_LiveBar):
             disable=quiet,
             transient=True,
         )
-        self.task = self.bar.add_task("epoch 1", total=schedule.episodes_an_epoch, loss=0.0, rate=0.0, validation="")
+        self.task = self.bar.add_task("epoch 1", total=schedule.episodes_per_epoch, loss=0.0, rate=0.0, validation="")
         self.began = self.shown = 0.0
 
     def on_step(self, step: Step) -> None:
         """Show the progress after a training step."""
         now = time.monotonic()
-        if step.done <= self.schedule.episodes_a_step:
+        if step.done <= self.schedule.episodes_per_step:
             self.bar.reset(self.task, description=f"{step.stage}, epoch {step.epoch}", total=step.total)
             self.began = now
         if now - self.shown >= _UPDATE_INTERVAL or step.done == step.total:
@@ -73,7 +73,7 @@ class TrainingProgress(_LiveBar):
         self.bar.update(self.task, validation=validation)
         if not self.quiet:
             mark = "  [green]best[/]" if entry["best"] else ""
-            rate = self.schedule.episodes_an_epoch / max(entry["train_seconds"], 1e-9)
+            rate = self.schedule.episodes_per_epoch / max(entry["train_seconds"], 1e-9)
             self.console.print(
                 f"{entry['stage']:<9} epoch {entry['epoch']:>3}  loss {entry['loss']:.4f}"
                 f"  val AUC {entry['val_auc']:.4f}  F1 {entry['val_macro_f1']:.4f}  {rate:.0f} episodes/s{mark}",

@@ -107,7 +107,7 @@ def reproduce(
         raise AwattError("--encoder is for table-encoders. Name that item, or leave the option out.")
     choice = Choice.parse(seeds, methods, settings, datasets, encoder or [])
     runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
-    overrides = ("training.episodes_an_epoch=20", "training.max_epochs=1") if quick else ()
+    overrides = ("training.episodes_per_epoch=20", "training.max_epochs=1") if quick else ()
     if _run(runs, data, results, work, jobs, overrides, dry_run, address if is_ray(engine) else None):
         _publish(items, choice, data, results)
 

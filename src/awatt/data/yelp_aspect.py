@@ -196,6 +196,6 @@ def _counts(path: Path, wanted: int) -> dict[str, object]:
     return {
         "categories": len(sizes),
         "instances": sum(sizes),
-        "fewest_a_category": min(sizes),
+        "fewest_per_category": min(sizes),
         "categories_below_paper": sum(size < wanted for size in sizes),
     }

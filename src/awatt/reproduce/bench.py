@@ -61,12 +61,12 @@ class Bench:
         config = SystemConfig.from_mapping(names)
         torch.manual_seed(5)
         self.system = System.create(config, self.corpus.sentences)
-        schedule = TrainingConfig(episodes_an_epoch=self.episodes)
+        schedule = TrainingConfig(episodes_per_epoch=self.episodes)
         run = RunConfig(config, self.shape, schedule)
         self.trainer = Trainer(run, self.system, self.corpus, self.corpus, RunFolder(Path("unused")))
         self.optimizers = self.trainer.optimizers()
         self.sentences = self.system.encoder.tokenize(self.corpus.sentences)
-        sampler, step = EpisodeSampler(self.corpus, self.shape, 5), schedule.episodes_a_step
+        sampler, step = EpisodeSampler(self.corpus, self.shape, 5), schedule.episodes_per_step
         count = max(self.episodes, self.evaluated)
         self.batches = [sampler.batch(first, step) for first in range(0, count, step)]
 

@@ -41,7 +41,7 @@ ENCODERS: dict[str, tuple[str, ...]] = {
     "glove-lstm": (),
     "static": (),
     "transformer": (
-        "training.episodes_an_epoch=120",
+        "training.episodes_per_epoch=120",
         "training.validation_episodes=200",
         "training.max_epochs=3",
         "training.learning_rate=0.00003",

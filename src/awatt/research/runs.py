@@ -30,11 +30,11 @@ class TrainingConfig:
 
     learning_rate: float = 1e-3
     joint_learning_rate: float = 1e-4  # for a second stage that trains model and threshold together
-    episodes_an_epoch: int = 800
+    episodes_per_epoch: int = 800
     validation_episodes: int = 600
     patience: int = 3  # epochs without improvement on validation before a stage stops
     max_epochs: int = 100
-    episodes_a_step: int = 2
+    episodes_per_step: int = 2
     #: learning rate of word embeddings relative to the rest: at the full rate they overfit the train aspects
     table_rate: float = 0.03
     #: of the first stage: the paper trains every method with Eq. 8, "own" takes what the method's own paper has
@@ -42,7 +42,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_above(self, "training", 0, "learning_rate", "joint_learning_rate", "table_rate")
-        counts = ("episodes_an_epoch", "validation_episodes", "patience", "max_epochs", "episodes_a_step")
+        counts = ("episodes_per_epoch", "validation_episodes", "patience", "max_epochs", "episodes_per_step")
         check_at_least(self, "training", **dict.fromkeys(counts, 1))
         if self.loss not in LOSSES:
             raise AwattError(f"training.loss is '{self.loss}', needs one of: {', '.join(LOSSES)}.")

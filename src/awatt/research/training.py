@@ -267,20 +267,20 @@ class Trainer:
                 )
             total += value * len(episode)
             done += len(episode)
-            on_step(Step(self.stage.name, self.progress.epoch + 1, done, schedule.episodes_an_epoch, value))
-        return total / schedule.episodes_an_epoch
+            on_step(Step(self.stage.name, self.progress.epoch + 1, done, schedule.episodes_per_epoch, value))
+        return total / schedule.episodes_per_epoch
 
     def _episodes(self) -> Iterator[Episode]:
         """This epoch's episodes, one batch per step. They depend on the epoch number only."""
         schedule, epoch = self.config.training, self.progress.epoch
-        first, size = epoch * schedule.episodes_an_epoch, schedule.episodes_a_step
+        first, size = epoch * schedule.episodes_per_epoch, schedule.episodes_per_step
         if not self.stage.trains_threshold or len(self.samplers) == 1:
-            yield from self.sampler.batches(first, schedule.episodes_an_epoch, size)
+            yield from self.sampler.batches(first, schedule.episodes_per_epoch, size)
             return
-        places = range(0, schedule.episodes_an_epoch, size)
+        places = range(0, schedule.episodes_per_epoch, size)
         for step, place in enumerate(places, epoch * len(places)):
             sampler = self.samplers[step % len(self.samplers)]
-            yield sampler.batch(first + place, min(size, schedule.episodes_an_epoch - place))
+            yield sampler.batch(first + place, min(size, schedule.episodes_per_epoch - place))
 
     def _loss(self, episode: Episode) -> Tensor:
         """The loss that this stage minimises."""
