@@ -19,12 +19,12 @@ from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_targets
-from awatt.detector.finding import Finder, split_long
+from awatt.detector.finding import Finder, make_detections, split_long
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
 from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.report import Report, make_report
-from awatt.detector.results import Detection, Review, Word
+from awatt.detector.results import Detection, Review
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.thresholds import AUTO, BALANCED, MODES, Floats, Threshold, f1, resolve, tune, without_nan
@@ -217,7 +217,7 @@ class AspectDetector:
     ) -> list[Detection]:
         """Find the aspects in each sentence; ``words=False`` is faster."""
         checked = check_texts(texts)
-        return self._detections(checked, [0] * len(checked), threshold, words)
+        return make_detections(self.aspects, checked, [0] * len(checked), self.find(checked, threshold, words))
 
     def detect_review(self, text: str, threshold: Threshold | None = None) -> Review:
         """Find the aspects in each sentence of a review; offsets refer to the whole text."""
@@ -229,8 +229,9 @@ class AspectDetector:
         """Find the aspects in each sentence of each review."""
         reviews = check_texts(texts)
         parts = list(map(find_sentences, reviews))
-        starts = [start for sentences in parts for start, _ in sentences]
-        found = iter(self._detections([text for part in parts for _, text in part], starts, threshold, words))
+        starts = [start for part in parts for start, _ in part]
+        sentences = [text for part in parts for _, text in part]
+        found = iter(make_detections(self.aspects, sentences, starts, self.find(sentences, threshold, words)))
         return [Review(text, [next(found) for _ in part]) for text, part in zip(reviews, parts, strict=True)]
 
     def annotate(
@@ -250,32 +251,6 @@ class AspectDetector:
         from awatt.detector.frames import annotate
 
         return annotate(self, frame, text_column, threshold, whole_reviews, prefix)
-
-    def _detections(
-        self, texts: list[str], starts: list[int], threshold: Threshold | None, words: bool
-    ) -> list[Detection]:
-        """``starts`` is where each text starts in its review; word offsets are shifted by it."""
-        scores, accepted, marks = self.find(texts, threshold, words)
-        deciding: list[dict[str, list[Word]]] = [{} for _ in texts]
-        if marks is not None:
-            for number, aspect in zip(*(axis.tolist() for axis in np.nonzero(accepted)), strict=True):
-                deciding[number][self.aspects_[aspect]] = []
-            for number, aspect, begin, end, weight in zip(
-                *(column.tolist() for column in marks[:4]), marks.weights, strict=True
-            ):
-                shift, text = starts[number], texts[number][begin:end]
-                deciding[number][self.aspects_[aspect]].append(Word(text, begin + shift, end + shift, weight))
-        rows = zip(texts, starts, scores.round(4).tolist(), accepted.tolist(), deciding, strict=True)
-        return [
-            Detection(
-                text,
-                list(compress(self.aspects_, hits)),
-                dict(zip(self.aspects_, row, strict=True)),
-                of_text,
-                start,
-            )
-            for text, start, row, hits, of_text in rows
-        ]
 
     def find(self, texts: list[str], threshold: Threshold | None = None, words: bool = True) -> Found:
         """Scores, decisions and deciding words of checked texts, as arrays: for files, where time counts."""

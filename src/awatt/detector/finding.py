@@ -13,6 +13,7 @@ from awatt.arrays import Bools, Sentences
 from awatt.data.episode import Prediction
 from awatt.detector.marks import Found, Marks, marker
 from awatt.detector.models import Model
+from awatt.detector.results import Detection, Word
 from awatt.detector.thresholds import Floats
 from awatt.detector.words import split_windows
 from awatt.errors import AwattError
@@ -83,6 +84,25 @@ class Finder(NamedTuple):
         chosen = [texts[number] for number in wanted.tolist()]
         marks = marker(self.model.tokenizer).mark(chosen, taken, known, accepted[wanted])
         return [marks._replace(texts=wanted[marks.texts] + first)]
+
+
+def make_detections(
+    aspects: Sequence[str], texts: Sequence[str], starts: Sequence[int], found: Found
+) -> list[Detection]:
+    """One per text; ``starts`` is where each begins in its review, and word offsets are shifted by it."""
+    deciding: list[dict[str, list[Word]]] = [{} for _ in texts]
+    if found.marks is not None:
+        for number, aspect in zip(*(axis.tolist() for axis in np.nonzero(found.accepted)), strict=True):
+            deciding[number][aspects[aspect]] = []
+        *columns, weights = found.marks
+        for number, aspect, begin, end, weight in zip(*(column.tolist() for column in columns), weights, strict=True):
+            shift, word = starts[number], texts[number][begin:end]
+            deciding[number][aspects[aspect]].append(Word(word, begin + shift, end + shift, weight))
+    rows = zip(texts, starts, found.scores.round(4).tolist(), found.accepted.tolist(), deciding, strict=True)
+    return [
+        Detection(text, list(compress(aspects, hits)), dict(zip(aspects, scores, strict=True)), words, start)
+        for text, start, scores, hits, words in rows
+    ]
 
 
 def split_long(model: Model, texts: Sequence[str]) -> list[list[tuple[int, str]]]:
