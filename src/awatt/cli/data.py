@@ -27,10 +27,11 @@ def build(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the rebuilt splits.")] = 5,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace datasets that exist in the folder.")] = False,
 ) -> None:
-    """Build FewAsp(single), FewAsp(multi) and FewAsp as the paper describes.
+    """Build FewAsp(single), FewAsp(multi) and FewAsp.
 
-    A split with no official file is rebuilt from Yelp_aspect, without the sentences of the official val and test
-    files. provenance.json in each dataset's folder records which splits are official and which are rebuilt.
+    They are built as the paper describes. A split with no official file is rebuilt from Yelp_aspect, without the
+    sentences of the official val and test files. provenance.json in each dataset's folder records which splits are
+    official and which are rebuilt.
     """
     from awatt.data.yelp_aspect import build as build_datasets
 
@@ -52,7 +53,7 @@ def stats(
     n_query: Annotated[int, typer.Option(min=1, help="Queries per aspect.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the episodes.")] = 5,
 ) -> None:
-    """Describe a dataset: aspects, instances, sentence lengths, multi-aspect sentences and sampled episodes."""
+    """Describe a dataset. Prints aspects, instances, sentence lengths, multi-aspect sentences and sampled episodes."""
     from awatt.data.sampler import EpisodeShape
     from awatt.data.stats import dataset_stats
 
@@ -83,7 +84,9 @@ def check(
         str | None, typer.Option(help="Column with the aspects, which must have some. [default: aspects, if any]")
     ] = None,
 ) -> None:
-    """Read a whole file, list every row that cannot be read, and count the sentences per aspect.
+    """Check a file: list rows that cannot be read, count sentences.
+
+    Reads the whole file, lists every such row, and counts the sentences per aspect.
 
     The exit code is 3 if some rows cannot be read. A .json file holds examples, {aspect: [sentences]}.
     """

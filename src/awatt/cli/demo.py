@@ -17,7 +17,7 @@ def demo(
     n_shot: Annotated[int, typer.Option(min=1, help="Examples per aspect.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Random seed that chooses the example sentences.")] = 5,
 ) -> None:
-    """Learn from a few sentences of the bundled sample, detect in the others, and count how many are right."""
+    """Learn from a few bundled examples and detect in the rest. Counts how many sentences are exactly right."""
     import numpy as np
 
     from awatt.cli.drawing import count_chart

@@ -39,7 +39,7 @@ def explain(
     reviews: SplitReviews = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the deciding words and the score of every aspect, as 'awatt detect' finds them in a row with this text."""
+    """Show the score of every aspect and its deciding words. They are as in a row of 'awatt detect' with this text."""
     from awatt.detector.opening import open_detector
     from awatt.detector.results import Review
     from awatt.detector.words import split_sentences

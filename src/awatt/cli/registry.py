@@ -10,7 +10,7 @@ import typer
 
 
 def models() -> None:
-    """List the methods: number of parameters (for 50-dimensional vectors), paper, and settings for --set."""
+    """List the methods and their settings. Each with its paper and its number of parameters for vectors of 50."""
     from awatt.errors import require
 
     require("torch", "train")
@@ -26,7 +26,7 @@ def models() -> None:
 
 
 def encoders() -> None:
-    """List the encoders: what they are, what they need, and settings for --set."""
+    """List the encoders, what they need, and their settings."""
     from awatt.errors import require
 
     require("torch", "train")

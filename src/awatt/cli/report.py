@@ -76,7 +76,9 @@ def report(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the examples by leaving each one out: expected F1, confusable aspects, examples that look mislabelled.
+    """Check the examples by leaving each one out.
+
+    Prints the expected F1, confusable aspects and examples that look mislabelled.
 
     With --html, detect in FILE and write a page to hand over: how often each aspect is mentioned, by every column, over
     time, with typical sentences and how good the detection is. Print it to get a PDF.

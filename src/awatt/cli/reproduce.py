@@ -86,7 +86,9 @@ def reproduce(
     ] = False,
     list_items: Annotated[bool, typer.Option("--list", help="List everything that can be reproduced.")] = False,
 ) -> None:
-    """Run what the paper's tables and figures need, and write them to OUT with our numbers beside the published ones.
+    """Run and write the paper's tables and figures.
+
+    Runs what they need, and writes them to OUT with our numbers beside the published ones.
 
     Finished runs are skipped; a run that was killed continues where it stopped. Results of --quick go to a subfolder.
     'awatt reproduce tables --from OUT' rewrites everything from existing results; 'report' adds one HTML file.

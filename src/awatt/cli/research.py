@@ -47,7 +47,7 @@ def train(
     threads: Threads = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
 ) -> None:
-    """Train a method on the train split and keep the epoch that does best on the val split.
+    """Train a method of the paper. Keeps the epoch that does best on the val split.
 
     --set knows the sections model, encoder, threshold, training and episode; an unknown name lists the valid ones.
     A run that was killed continues with --resume and ends with the same numbers.
@@ -102,7 +102,7 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
-    """Measure AUC, macro-F1 and argmax-F1 over episodes of a split, with 95 % confidence intervals.
+    """Measure a model over episodes of a split. Prints AUC, macro-F1 and argmax-F1 with 95 % confidence intervals.
 
     --none-rate adds the AUROC of off-topic against other queries, and the false aspects per 100 off-topic queries.
     Calibrated thresholds then see validation episodes with the same share of off-topic queries.
@@ -139,7 +139,7 @@ def bench(
         Path, typer.Option(metavar="FILE", help="Earlier results of --json; ratios that became worse are shown in red.")
     ] = Path("results/bench.json"),
 ) -> None:
-    """Measure speed on this machine, relative to the theoretical minimum."""
+    """Measure speed, relative to the theoretical minimum."""
     from awatt.errors import require
 
     require("torch", "train")

@@ -32,7 +32,7 @@ def save(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it exists.")] = False,
 ) -> None:
-    """Save a detector as a folder: the model, the aspects, the thresholds and the examples."""
+    """Save a detector as a folder. It holds the model, the aspects, the thresholds and the examples."""
     from awatt.detector.opening import open_detector
 
     detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)

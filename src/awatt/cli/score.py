@@ -36,7 +36,7 @@ def score(
     input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure precision, recall and F1 per aspect on a labelled file, with 95 % intervals.
+    """Measure precision, recall and F1 on a labelled file. Prints them per aspect, with 95 % intervals.
 
     FILE should be a random part of the reviews, off-topic sentences included. Sentences that are also examples are left
     out.

@@ -43,7 +43,7 @@ def serve(
     model: ModelToFit = "fast",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Start the workbench: a local page to define aspects by example, correct and export results; also an API."""
+    """Start the workbench, a local page, and its API. Define aspects by example, correct what is found, export it."""
     from awatt.errors import require
 
     for package in ("fastapi", "uvicorn"):

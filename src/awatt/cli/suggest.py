@@ -40,7 +40,9 @@ def suggest(
     input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the sentences that are most useful to label next: those that the detector is least sure of, no two alike.
+    """Print the sentences that are most useful to label next.
+
+    They are those that the detector is least sure of, no two alike.
 
     Each is printed with the aspect in question and its score. Label them, add them to the examples, and repeat.
     """

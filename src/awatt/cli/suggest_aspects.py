@@ -22,7 +22,7 @@ def suggest_aspects(
     input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what the sentences talk about: groups of nouns that may be aspects, the most frequent first.
+    """Print what the sentences talk about. Lists groups of nouns that may be aspects, the most frequent first.
 
     Each has a name, the number of sentences with one of its words, and three typical sentences. Needs no examples.
     """

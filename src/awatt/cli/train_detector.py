@@ -44,7 +44,7 @@ def train_detector(
     slim: Slim = False,
     threads: Cores = 1,
 ) -> None:
-    """Train the detector's own model on the train aspects and calibrate it on the validation aspects.
+    """Train the detector's own model. It learns on the train aspects and is calibrated on the validation aspects.
 
     The static vectors come from AWATT_SHARED/weights/potion-base-8M, sentences of other kinds from AWATT_SHARED/data.
     """
