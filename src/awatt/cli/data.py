@@ -84,9 +84,9 @@ def check(
         str | None, typer.Option(help="Column with the aspects, which must have some. [default: aspects, if any]")
     ] = None,
 ) -> None:
-    """Check a file: list rows that cannot be read, count sentences.
+    """List the rows of a file that cannot be read.
 
-    Reads the whole file, lists every such row, and counts the sentences per aspect.
+    Reads the whole file, and counts the sentences per aspect, too.
 
     The exit code is 3 if some rows cannot be read. A .json file holds examples, {aspect: [sentences]}.
     """
