@@ -152,7 +152,12 @@ class GraphNetwork(FewShotModel):
             )
 
     def scores(self, query: Encoded, summary: Tensor) -> Tensor:
-        return self._answers(sentence_vectors(query), list(summary.unbind(-3)))
+        queries = sentence_vectors(query)
+        if self.training or queries.ndim == 2:
+            return self._answers(queries, list(summary.unbind(-3)))
+        # Batch norm reads its running statistics, so episodes are independent. One at a time needs less memory.
+        episodes = zip(queries, summary, strict=True)
+        return torch.stack([self._answers(own, list(each.unbind(-3))) for own, each in episodes])
 
     def scores_each(self, query: Encoded, summaries: Sequence[Tensor]) -> Tensor:
         return self._answers(sentence_vectors(query), [summary[0] for summary in summaries])
