@@ -77,8 +77,8 @@ def common_threshold(probabilities: Floats, weights: Floats) -> float:
     return float(candidates[int(np.argmax(np.mean(expected, 1)))])
 
 
-def move_towards(thresholds: Floats, target: float, share: float) -> Floats:
-    """Part of the way to another threshold, in log-odds: 0 is not at all, 1 is all the way. The same shape."""
+def move_towards(thresholds: Floats, target: Floats | float, share: Floats | float) -> Floats:
+    """Part of the way to other thresholds, in log-odds: 0 is not at all, 1 is all the way. The same shape."""
     moved = (1 - share) * _log_odds(thresholds) + share * _log_odds(np.asarray(target))
     return np.asarray(1 / (1 + np.exp(-moved)))
 

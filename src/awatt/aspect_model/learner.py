@@ -60,8 +60,9 @@ _NAME_SCORE = SCORES.index("name_in_file")
 _SINGLE_NUMBERS = [SCORES.index(name) for name in SINGLE_SCORES]
 _SINGLE_PLAIN = [PLAIN_FEATURES.index(name) for name in SINGLE_SCORES]
 # "balanced", with a file but without labels that calibrate: how frequent an aspect is, is then known too badly for a
-# threshold of its own (results/LOG.md)
-FILE_THRESHOLD = 0.2
+# threshold that follows the file. It rises with the examples: by a name alone too little is found (results/LOG.md).
+NAME_THRESHOLD, FILE_THRESHOLD = 0.12, 0.2  # of an aspect without examples, and with enough of them
+ENOUGH_EXAMPLES = 5
 NO_FILE = {"precise": 0.75, "thorough": 0.1}  # without a file and without enough labels to know better
 
 
@@ -114,7 +115,10 @@ def learn(
         words, left_out = _left_out(parts, given, names, file, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
         values, weights = (left_out, sample) if file is None else (fitted.values(parts, words, file), weights)
-    own = parts.threshold if file is None else FILE_THRESHOLD
+    own = np.full(n_aspects, parts.threshold)
+    if file is not None:
+        known = np.minimum(1.0, given.labels.sum(0) / ENOUGH_EXAMPLES)
+        own = move_towards(np.full(n_aspects, NAME_THRESHOLD), FILE_THRESHOLD, known)
     cuts = _thresholds(own, calibration, values, weights, n_drawn)
     return LearnedAspects(fitted.evidence, fitted.biases, words, calibration, values, weights, n_drawn, cuts)
 
@@ -231,11 +235,13 @@ def known_probabilities(learned: LearnedAspects) -> Floats:
     return _logistic(learned.calibration.logits(learned.known_values))
 
 
-def _thresholds(own: float, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
-    """From the values of the file's sample, or of labels that stand for one; ``own`` is the model's for "balanced"."""
-    n_aspects = len(calibration.shift)
+def _thresholds(own: Floats, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
+    """From the values of the file's sample, or of labels that stand for one.
+
+    ``own`` (n_aspects,) are the model's own for "balanced".
+    """
     if not len(values):
-        return Thresholds(np.full(n_aspects, own), **{aim: np.full(n_aspects, cut) for aim, cut in NO_FILE.items()})
+        return Thresholds(own, **{aim: np.full(len(own), cut) for aim, cut in NO_FILE.items()})
     known = _logistic(calibration.logits(values))
     found = Thresholds(**{aim: thresholds(known, aim, weights) for aim in AIMS})
     # One common threshold is known better than one per aspect, and the model's own better than what few labels say.
