@@ -37,18 +37,24 @@ async function addNames() {
   if (!state.texts.length) { notify("Now load reviews to find them in."); return; }
   const named = aspects().filter((aspect) => wanted.includes(aspect.name)), guessed = named.filter(isGuess), learned = named.filter((aspect) => isLearned(aspect) && !isGuess(aspect));
   showGuesses(guessed);
-  if (guessed.length) notify("These are guesses from the names, marked with a question mark, the surest first. Accept or correct a few: each becomes an example.");
+  if (guessed.length) notify("These are guesses from the names, marked with a question mark, sure and doubtful ones in turn. Accept or correct a few: each becomes an example.");
   else if (learned.length) notify(`Nothing to guess: ${learned.map((aspect) => aspect.name).join(", ")} ${learned.length === 1 ? "has" : "have"} examples already.`);
   else notify("The model cannot read these names. Label some sentences: each becomes an example.");
 }
 
-// The sentences in which these aspects are found, the surest of each aspect in turn; scraps such as "the room ..." teach little and come last.
+// The sentences in which these aspects are found, of each aspect in turn: the surest, then one from the middle, then from each half and so on. The surest alone teach little
+// (results/LOG.md), and scraps such as "the room ..." come last.
 const isScrap = (row) => state.texts[row].split(/\s+/, 5).length < 5;
+// Numbers with their bits reversed: the first ones are spread evenly, however many are looked at.
+const spread = (rows) => {
+  const bits = Math.ceil(Math.log2(Math.max(2, rows.length))), reversed = (i) => parseInt([...i.toString(2).padStart(bits, "0")].reverse().join(""), 2);
+  return Array.from({ length: 2 ** bits }, (_, i) => rows[reversed(i)]).filter((row) => row !== undefined);
+};
 function showGuesses(guessed) {
   const rank = new Map(), different = [...new Map(state.texts.map((text, row) => [text, row])).values()]; // a label is of all sentences with that text
   for (const aspect of guessed) {
-    const rows = different.filter((row) => !labelOf(row) && score(row, aspect) >= thresholdOf(aspect)).sort((a, b) => isScrap(a) - isScrap(b) || score(b, aspect) - score(a, aspect));
-    rows.forEach((row, place) => rank.set(row, Math.min(place, rank.get(row) ?? Infinity)));
+    const rows = different.filter((row) => !labelOf(row) && score(row, aspect) >= thresholdOf(aspect)).sort((a, b) => score(b, aspect) - score(a, aspect));
+    [...spread(rows.filter((row) => !isScrap(row))), ...rows.filter(isScrap)].forEach((row, place) => rank.set(row, Math.min(place, rank.get(row) ?? Infinity)));
   }
   const rows = [...rank.keys()].sort((a, b) => rank.get(a) - rank.get(b));
   if (rows.length) setFilter({ ...NO_FILTER, only: new Set(rows.map((row) => state.ids[row])), title: "Guesses" });
