@@ -62,7 +62,7 @@ _SINGLE_PLAIN = [PLAIN_FEATURES.index(name) for name in SINGLE_SCORES]
 # "balanced", with a file but without labels that calibrate: how frequent an aspect is, is then known too badly for a
 # threshold that follows the file. It rises with the examples: by a name alone too little is found (results/LOG.md).
 NAME_THRESHOLD, FILE_THRESHOLD = 0.12, 0.2  # of an aspect without examples, and with enough of them
-ENOUGH_EXAMPLES = 5
+ENOUGH_EXAMPLES = 3
 NO_FILE = {"precise": 0.75, "thorough": 0.1}  # without a file and without enough labels to know better
 
 
