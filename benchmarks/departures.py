@@ -1,4 +1,4 @@
-"""What a departure from the paper changes: one at a time is undone, as the paper has it, everything else stays.
+"""What a departure from the paper changes: one at a time is undone, everything else stays.
 
     python benchmarks/departures.py run --data datasets     # skips what there is; writes one small JSON file per run
     python benchmarks/departures.py table                   # the table from the JSON files
@@ -10,9 +10,8 @@ nobody should choose them: each is a patch of the code for one run. Nothing is c
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,27 +141,27 @@ DEPARTURES = {
 
 
 def table() -> Iterator[str]:
-    """Validation AUC / macro-F1 and test macro-F1, as here and as in the paper, mean over the same seeds."""
-    yield "| undone | seeds | as here | as in the paper |"
+    """Validation AUC / macro-F1 and test macro-F1, as here and undone, mean over the same seeds."""
+    yield "| departure | seeds | as here | undone |"
     yield "|---|---|---|---|"
     for name, departure in DEPARTURES.items():
         pairs = [
             (load_result(ROOT / "results", departure.compared(seed)), load_result(RESULTS, departure.run(name, seed)))
             for seed in SEEDS
         ]
-        done = [(ours, undone) for ours, undone in pairs if ours is not None and undone is not None]
+        done = [(ours, other) for ours, other in pairs if ours is not None and other is not None]
         if done:
-            cells = [" | ".join(_measures(list(each))) for each in zip(*done, strict=True)]
-            yield f"| {name} | {len(done)} | {' | '.join(cells)} |"
+            here, undone = map(_measures, zip(*done, strict=True))
+            yield f"| {name} | {len(done)} | {here} | {undone} |"
 
 
-def _measures(results: list[dict[str, Any]]) -> list[str]:
+def _measures(results: Iterable[dict[str, Any]]) -> str:
     values = [
         (each["validation"]["auc"], 100 * each["validation"]["macro_f1"], 100 * each["test"]["macro_f1"])
         for each in results
     ]
     auc, validation, test = map(statistics.fmean, zip(*values, strict=True))
-    return [f"{auc:.4f} / {validation:.2f}, {test:.2f}"]
+    return f"{auc:.4f} / {validation:.2f}, {test:.2f}"
 
 
 def main() -> None:
@@ -179,7 +178,7 @@ def main() -> None:
                 if load_result(RESULTS, run) is None:
                     with departure.undo():
                         found = run_one(run, options.data, RESULTS, options.runs)
-                    print(name, seed, json.dumps(found["test"]["macro_f1"]), flush=True)
+                    print(name, seed, found["test"]["macro_f1"], flush=True)
     print("\n".join(table()))
 
 

@@ -40,6 +40,15 @@ def test_a_name_stands_beside_examples() -> None:
     assert detector.add_aspect("music", []).detect("The music was loud.").scores["music"] > 0.3
 
 
+def test_the_threshold_rises_with_the_examples_while_no_label_calibrates() -> None:
+    examples = {"parking": [], "food": ["Tasty soup."], "service": ["A rude waiter.", "She smiled."], "bed": []}
+    examples["bed"] += ["A soft bed.", "The mattress sagged.", "Hard pillows."]
+    detector = AspectDetector.from_examples(examples, reviews=REVIEWS)
+    # log-odds of 0.12 and 0.2 are -1.9924 and -1.3863; a third of the way with each example
+    assert detector.thresholds() == pytest.approx([0.12, 0.14302, 0.16960, 0.2], abs=1e-4)
+    assert set(AspectDetector.from_examples(examples).thresholds()) == {0.3}  # without a file
+
+
 def test_names_that_say_nothing_are_refused() -> None:
     with pytest.raises(AwattError, match="aspect '7' has no example, and its name says nothing"):
         AspectDetector.from_names(["food", "7"])
