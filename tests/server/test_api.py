@@ -102,6 +102,8 @@ def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:
     assert client.get("/v1/project/by", params={"where": ["city=Bonn"]}).status_code == 422
     for given, counts in (
         ({"contains": ["id=3"]}, [5, 8]),  # 3, 13, 23 and 30 to 39
+        ({"contains": ["id=3", "id=1"]}, [0, 2]),  # 13 and 31: both must match
+        ({"contains": ["id=3"], "where": ["id=1", "id=30", "id=31", "stars=1"]}, [1, 1]),  # as on the page
         ({"text": " COLD "}, [0, 20]),
         ({"area": "-2 -2 2 -2 2 2 -2 2"}, [20, 20]),  # the whole map
         ({"area": "5 5 6 5 6 6", "text": "cold"}, [0, 0]),
@@ -110,6 +112,47 @@ def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:
         assert within["counts"] == counts, given
     for area in ("1 2 3 4", "a b c d e f", "0 0 1 nan 1 1"):
         assert client.get("/v1/project/by", params={"area": area}).status_code == 422
+
+
+def test_an_area_is_ignored_when_other_reviews_are_loaded_meanwhile(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = "stars,text\n" + "".join(f"{1 + number % 2},We left at {number}.\n" for number in range(20))
+    load(client, table, format="csv")
+    client.post("/v1/aspects/names", json={"names": ["food"]})
+    service = client.guard.app.state.service
+    sentence_map, calls = service.workbench.sentence_map, []
+
+    def load_meanwhile() -> Any:
+        calls.append(1)
+        if len(calls) == 1:  # as another process does
+            service.store.load_reviews([({"stars": stars}, ["The soup was cold."]) for stars in (1, 1, 2)])
+        return sentence_map()
+
+    monkeypatch.setattr(service.workbench, "sentence_map", load_meanwhile)
+    everything, nothing = "-2 -2 2 -2 2 2 -2 2", "5 5 6 5 6 6"
+    found = client.get("/v1/project/by", params={"area": everything}).json()["comparison"]
+    assert (len(calls), found["counts"]) == (2, [2, 1])  # of the new reviews
+    assert client.get("/v1/project/by", params={"area": nothing}).json()["comparison"]["counts"] == [0, 0]
+
+
+@pytest.mark.parametrize("kind", ["results.csv", "results.jsonl"])
+def test_a_column_is_lost_when_its_new_name_exists(client: Any, kind: str) -> None:
+    load(client, "input_review,review,text,scores\na,b,We left.,c\n", format="csv")
+    client.post("/v1/aspects/names", json={"names": ["food"]})
+    text = client.get(f"/v1/project/export/{kind}").text
+    row = json.loads(text) if kind.endswith("jsonl") else next(csv.DictReader(io.StringIO(text)))
+    given = {"input_review": "a", "input_input_review": "b", "scores" if kind.endswith("csv") else "input_scores": "c"}
+    assert {name: row[name] for name in given} == given
+    assert (str(row["review"]), row["text"]) == ("1", "We left.")
+
+
+@pytest.mark.parametrize("start", ["\n", "\r\n\r\n", "\ufeff\n"])
+def test_a_csv_that_begins_with_a_blank_line_has_no_rows(client: Any, start: str) -> None:
+    content = f"{start}stars,text\n5,We left.\n".encode()
+    found = client.post("/v1/project/columns?format=csv", content=content, headers=RAW)
+    assert found.json() == {"columns": ["stars", "text"], "rows": [{"stars": "5", "text": "We left."}]}
+    assert load(client, content, format="csv").json()["reviews"] == 1
 
 
 def test_the_group_of_each_review_is_known_for_every_column(client: Any) -> None:

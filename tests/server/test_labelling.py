@@ -91,7 +91,7 @@ def test_a_load_that_is_cancelled_changes_nothing(page: Any) -> None:
     page.click("#cancel")
     wait_for_text(page, "#progress-text", "Cancelling")
     held[0].continue_()  # the file arrives nevertheless
-    wait_for_text(page, "#message", "Cancelled. The reviews are what they were.")
+    wait_for_text(page, "#message", "Cancelled. The reviews have not changed.")
     page.wait_for_selector("#progress", state="hidden")
     wait_for_text(page, "#status", "86 sentences")
     page.unroute("**/v1/project/reviews?*")

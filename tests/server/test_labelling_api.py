@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from awatt.server.progress import CancelledError, Progress, Step
+from awatt.server.progress import CancelledError, Progress, Step, Work
 from awatt.server.reading import read_reviews
 
 from .browsing import make_xlsx
@@ -142,6 +142,13 @@ def test_rows_with_the_same_text_are_one_sentence(client: Any) -> None:
     assert (broken.status_code, "unpaired surrogate" in broken.json()["error"]) == (422, True)
 
 
+def test_an_imported_aspect_that_occurs_twice_loses_sentences(client: Any) -> None:
+    content = b'{"food": ["Cold soup."], "staff": ["Rude."], "food": ["Great bread."]}'
+    refused = client.post("/v1/project/examples?format=json", content=content, headers=RAW)
+    assert (refused.status_code, "the key 'food' occurs more than once" in refused.json()["error"]) == (422, True)
+    assert client.get("/v1/project").json()["revision"] == 0
+
+
 def test_labels_of_others_stay_when_many_are_removed(client: Any) -> None:
     load(client)
     client.post("/v1/aspects/names", json={"names": ["staff"]})
@@ -190,6 +197,28 @@ def test_many_sentences_are_labelled_at_once(client: Any) -> None:
     assert client.post("/v1/project/labels", json={"labels": [{"id": 999, "aspects": []}]}).status_code == 404
 
 
+def test_many_labels_overwrite_those_that_others_gave_since(client: Any) -> None:
+    load(client, REVIEWS + '4,Rome,"The wine was warm."\n')
+    client.post("/v1/aspects/names", json={"names": ["staff", "wine"]})
+    found = client.get("/v1/project/sentences").json()
+    first, second, *_, third = found["ids"]
+    same = found["ids"][found["texts"].index("The wine was warm.")]
+    assert same != third
+    client.put(f"/v1/project/sentences/{first}", json={"aspects": [1], "person": "Bob"})
+    revision = client.put(f"/v1/project/sentences/{second}", json={"aspects": [2], "person": "Bob"}).json()["revision"]
+    labels = [{"id": key, "aspects": [], "seen": None} for key in (first, second, third)]
+    refused = client.post("/v1/project/labels", json={"labels": labels, "person": "Ann"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert f"the labels of 2 sentences have been changed since they were shown (ids {first}, {second})" in refused.text
+    labels[0]["seen"], labels[1] = [1], {"id": second, "aspects": None, "seen": []}
+    refused = client.post("/v1/project/labels", json={"labels": labels, "person": "Ann"})
+    assert f"the label of a sentence has been changed since it was shown (id {second})" in refused.json()["error"]
+    assert client.get("/v1/project").json()["revision"] == revision  # nothing has changed
+    labels[1] = {"id": same, "aspects": [2], "seen": None}  # the text of the third: the last one counts
+    saved = client.post("/v1/project/labels", json={"labels": labels, "person": "Ann"}).json()
+    assert [each["aspects"] for each in saved["examples"]] == [[], [2], []]
+
+
 def test_a_note_belongs_to_its_sentence(client: Any) -> None:
     load(client)
     key = ids(client)["The wine was warm."]
@@ -225,47 +254,47 @@ def test_two_people_are_compared_on_what_both_have_labelled(client: Any) -> None
     assert [examples[key] for key in found["differing"]] == ["The wine was good."]
 
 
-def test_reading_can_be_cancelled_and_changes_nothing(client: Any) -> None:
+def test_reading_can_be_cancelled_and_changes_nothing(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.get("/v1/project/progress").json() == {"doing": "", "done": 0, "total": 0}
     assert client.delete("/v1/project/progress").status_code == 200  # nothing is running: nothing happens
     progress = Progress()
     rows = b"text\n" + b"Good soup.\n" * 50
     seen: list[Step] = []
-    reach = progress.reach
+    reach = Work.reach
 
-    def cancel_after_some(done: int) -> None:
+    def cancel_after_some(work: Work, done: int) -> None:
         seen.append(progress.step)
         if done == 20:
             canceller = threading.Thread(target=progress.cancel)  # as another request does
             canceller.start()
             canceller.join()
-        reach(done)
+        reach(work, done)
 
-    progress.reach = cancel_after_some  # type: ignore[method-assign]
+    monkeypatch.setattr(Work, "reach", cancel_after_some)
     with pytest.raises(CancelledError):
         read_reviews(rows, "csv", "text", True, SMALL, progress=progress)
     assert seen[5].doing == "reading"
     assert progress.step == Step()
     progress.cancel()  # too late: the next work is not cancelled
-    with progress.work("detecting", 10):
-        progress.reach(5)
+    with progress.work("detecting", 10) as work:
+        work.reach(5)
         assert progress.step == Step("detecting", 5, 10)
 
 
-def test_detection_can_be_cancelled_and_goes_on_when_asked_again(client: Any) -> None:
+def test_detection_can_be_cancelled_and_goes_on_when_asked_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     load(client)
     client.post("/v1/aspects/names", json={"names": ["staff"]})
     progress = client.guard.app.state.service.workbench.progress
-    reach = progress.reach
+    reach = Work.reach
 
-    def cancel(done: int) -> None:
+    def cancel(work: Work, done: int) -> None:
         progress.cancel()
-        reach(done)
+        reach(work, done)
 
-    progress.reach = cancel
-    response = client.get("/v1/project/scores")
+    with monkeypatch.context() as patched:
+        patched.setattr(Work, "reach", cancel)
+        response = client.get("/v1/project/scores")
     assert (response.status_code, response.json()["code"]) == (409, "cancelled")
-    progress.reach = reach
     assert client.get("/v1/project/scores").status_code == 200
 
 
@@ -284,5 +313,65 @@ def test_an_excel_file_is_previewed_and_loaded(client: Any) -> None:
 def test_a_server_that_stops_does_not_finish_a_load() -> None:
     progress = Progress()
     progress.end()
-    with pytest.raises(CancelledError), progress.work("detecting", 10):
-        progress.reach(1)
+    with pytest.raises(CancelledError), progress.work("detecting", 10) as work:
+        work.reach(1)
+
+
+def test_a_cancel_is_lost_when_other_work_begins_or_ends() -> None:
+    progress = Progress()
+    with progress.work("reading") as reading:
+        with progress.work("detecting", 10) as detecting:  # as another tab asks for
+            detecting.reach(3)
+            assert progress.step == Step("detecting", 3, 10)
+        assert progress.step == Step("reading")
+        progress.cancel()
+        with progress.work("detecting", 10) as later:
+            later.reach(1)  # begun after the cancel
+        with pytest.raises(CancelledError):
+            reading.reach(1)
+    assert progress.step == Step()
+
+
+def test_a_load_that_was_saved_is_answered_with_busy(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If other requests take the last place as soon as the reviews are saved."""
+    service = client.guard.app.state.service
+    save = service.store.load_reviews
+
+    def save_and_fill(*arguments: Any) -> None:
+        save(*arguments)
+        service._large._limit = 0
+
+    monkeypatch.setattr(service.store, "load_reviews", save_and_fill)
+    assert load(client) == {"reviews": 4, "left_out": 0, "faults": [], "english": True}
+    assert client.get("/v1/project/scores").status_code == 503
+
+
+def test_reviews_loaded_while_the_detector_is_fitted_keep_stale_scores(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from awatt.server import workbench as module
+
+    load(client)
+    client.post("/v1/aspects/names", json={"names": ["staff", "wine"]})
+    store, workbench = client.guard.app.state.service.store, client.guard.app.state.service.workbench
+    fit, score = module.fit_detector, workbench._score
+    fits: list[Any] = []
+    scored: list[tuple[int, int]] = []
+
+    def load_meanwhile(*arguments: Any) -> Any:
+        if not fits:  # as another process does
+            store.load_reviews([({}, ["The wine was superb.", "The staff was slow."])])
+        fits.append(fit(*arguments))
+        return fits[-1]
+
+    def score_and_note(cached: Any, reviews: Any) -> Any:
+        scored.append((cached.reviews, reviews.version))
+        return score(cached, reviews)
+
+    monkeypatch.setattr(module, "fit_detector", load_meanwhile)
+    monkeypatch.setattr(workbench, "_score", score_and_note)
+    for _ in range(2):
+        version, _, scores = workbench.scores()
+        assert (version.reviews, len(scores)) == (store.version().reviews, 2)
+    assert len(fits) == 2
+    assert scored == [(version.reviews, version.reviews)]

@@ -36,7 +36,7 @@ def test_long_texts_fill_the_queue_like_many_texts(tmp_path: Path) -> None:
         go.set()
         first.join()
         assert (refused.status_code, refused.json()["code"]) == (503, "busy")
-        assert "1 texts with 900 characters" in refused.json()["error"]
+        assert "the queue is full (waiting: 1 text with 900 characters)." in refused.json()["error"]
 
 
 def test_a_large_request_keeps_small_ones_waiting() -> None:

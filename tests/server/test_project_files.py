@@ -7,17 +7,20 @@ import os
 import shutil
 import sqlite3
 import stat
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from awatt.errors import AwattError
 from awatt.server import opening
-from awatt.server.backup import backup_path
+from awatt.server.backup import backup_path, write_backup
+from awatt.server.project_file import ProjectFile
 from awatt.server.store import ProjectStore
 
 from .attack_files import FORMAT_1, PROJECTS, try_project, write_old, write_sound
-from .conftest import make_client
+from .conftest import SMALL, make_client
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +192,48 @@ def test_a_damaged_project_does_not_replace_its_backup(sound: Path, tmp_path: Pa
     store.back_up()
     assert backup_path(path).read_bytes() == kept
     assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".part")] == []
+
+
+def test_a_project_that_cannot_be_opened_or_backed_up_stays_open(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(sound, tmp_path))
+    opened: list[sqlite3.Connection] = []
+    really_connect = sqlite3.connect
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(really_connect(*arguments, **options))
+        return opened[-1]
+
+    def is_closed(connection: sqlite3.Connection) -> bool:
+        try:
+            connection.total_changes  # noqa: B018 (raises once it is closed)
+        except sqlite3.ProgrammingError:
+            return True
+        return False
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("unable to open")
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    opening._expected_objects.cache_clear()
+    with pytest.raises(AwattError, match="at most 0"):
+        ProjectStore(path, replace(SMALL, examples=0))
+    assert len(opened) == 2  # one in memory, for the tables that a project has
+    with monkeypatch.context() as patched:
+        patched.setattr(ProjectFile, "_run", fail)
+        with pytest.raises(AwattError, match="could not be read"):
+            ProjectStore(path)
+    with monkeypatch.context() as patched:
+        patched.setattr("awatt.server.backup.find_damage", fail)
+        assert not write_backup(path, "id")
+    with monkeypatch.context() as patched:
+        connect_again = iter((opening.connect, fail))
+        patched.setattr("awatt.server.backup.connect", lambda given: next(connect_again)(given))
+        assert not write_backup(path, "id")
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "MAX_VALUE", "many")
+        with pytest.raises(TypeError):
+            opening.connect(path)
+    assert len(opened) == 7
+    assert all(map(is_closed, opened))

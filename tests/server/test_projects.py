@@ -114,3 +114,14 @@ def test_a_read_only_link_shows_its_project_and_no_other(client: Any) -> None:
     assert reader.get("/v1/projects").json() == {"names": ["hotels"], "many": False}
     assert aspects(reader) == aspects(reader, first) == ["bed"]  # whatever the request says
     assert reader.post("/v1/projects", json={"name": "project"}).status_code == 403
+
+
+def test_a_link_for_an_unknown_project_shows_the_first_one(client: Any) -> None:
+    body, unknown = {"read_only": True}, {"x-awatt-project": "unknown"}
+    refused = client.post("/v1/link", json=body, headers=unknown)
+    elsewhere = client.get("/v1/aspects", headers=unknown)
+    assert (refused.status_code, refused.json()) == (409, elsewhere.json())
+    hotels = client.post("/v1/projects", json={"name": "hotels"}).json()["project"]
+    assert client.post("/v1/link", json=body, headers={"x-awatt-project": hotels}).status_code == 200
+    assert [link.project for link in client.app.access.links.values()] == [hotels]
+    assert client.post("/v1/link", json=body).status_code == 200  # a client that names none gets the first

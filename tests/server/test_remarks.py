@@ -112,9 +112,9 @@ def test_the_name_of_the_file_is_undone_with_its_reviews(store: ProjectStore) ->
 
 
 def test_labels_of_many_sentences_are_undone_together(store: ProjectStore) -> None:
-    with store.together("label 2 sentences"):
-        store.label_sentence("One.", [1], person="Ann")
-        store.label_sentence("Two.", [1, 2], person="Ann")
+    store.load_reviews([({}, ["One.", "Two."])])
+    (one, *_), (two, *_) = store.sentences()
+    store.label_sentences([(one, [1], ...), (two, [1, 2], None)], person="Ann")
     assert [each.votes for each in store.content().examples] == [{"Ann": [1]}, {"Ann": [1, 2]}]
     assert store.content().undo == "label 2 sentences"
     store.undo()

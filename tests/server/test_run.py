@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from awatt.errors import AwattError
+from awatt.server.access import Access
 from awatt.server.run import allowed_hosts, choose_token, default_project, is_loopback, listen, make_server
 
 
@@ -33,10 +35,20 @@ def test_only_loopback_works_without_a_chosen_token(monkeypatch: pytest.MonkeyPa
 def test_hosts_are_an_exact_list() -> None:
     assert allowed_hosts("127.0.0.1", 8377, []) == {"127.0.0.1:8377", "localhost:8377", "[::1]:8377"}
     assert "127.0.0.2:8377" in allowed_hosts("127.0.0.2", 8377, [])
-    assert allowed_hosts("0.0.0.0", 80, ["reviews.example.org", "other.org:443"]) == {
-        "reviews.example.org:80",
-        "other.org:443",
+    assert allowed_hosts("0.0.0.0", 8377, ["reviews.example.org", "other.org:81"]) == {
+        "reviews.example.org:8377",
+        "other.org:81",
     }
+
+
+def test_port_80_refuses_every_browser() -> None:
+    """Which omits the usual port in Host and Origin."""
+    hosts = allowed_hosts("127.0.0.1", 80, ["Reviews.example.org"])
+    assert {"127.0.0.1", "127.0.0.1:80", "[::1]", "reviews.example.org", "reviews.example.org:80"} < hosts
+    assert {"http://localhost", "http://reviews.example.org"} < Access("", hosts, 80).origins
+    hosts = allowed_hosts("0.0.0.0", 8377, ["a.org:443", "b.org"])
+    assert hosts == {"a.org:443", "a.org", "b.org:8377"}
+    assert Access("", hosts).origins == {"https://a.org", "http://a.org:443", "http://b.org:8377"}
 
 
 def test_a_taken_port_is_named() -> None:
@@ -162,5 +174,36 @@ def test_the_link_is_for_the_address_that_was_given(tmp_path: Path) -> None:
     with listener:
         assert link.startswith(f"http://127.0.0.2:{listener.getsockname()[1]}/?token=")
     guard.app.state.service.store.close()
+    guard, listener, link, _ = make_server("127.0.0.1", 0, tmp_path / "p.sqlite", ["localhost:443"])
+    with listener:
+        assert link.startswith(f"http://127.0.0.1:{listener.getsockname()[1]}/?token=")
+    guard.app.state.service.store.close()
     with pytest.raises(AwattError, match=r"a\.\.b, port 0: cannot listen"):
         listen("a..b", 0)
+
+
+def test_a_start_that_fails_leaves_its_port_and_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from awatt.server import run as starting
+    from awatt.server.store import ProjectStore
+
+    listeners: list[socket.socket] = []
+    stores: list[ProjectStore] = []
+
+    def listen_and_keep(host: str, port: int) -> socket.socket:
+        listeners.append(listen(host, port))
+        return listeners[-1]
+
+    def fail(store: ProjectStore, *_: object) -> None:
+        stores.append(store)
+        raise AwattError("not now")
+
+    monkeypatch.setattr(starting, "listen", listen_and_keep)
+    (tmp_path / "broken.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(AwattError, match=r"broken\.sqlite"):
+        make_server("127.0.0.1", 0, tmp_path / "broken.sqlite", [])
+    monkeypatch.setattr(starting, "create_app", fail)
+    with pytest.raises(AwattError, match="not now"):
+        make_server("127.0.0.1", 0, tmp_path / "p.sqlite", [])
+    assert [each.fileno() for each in listeners] == [-1, -1]
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        stores[0]._connection.execute("SELECT 1")

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from awatt.server.body import deliver
+from awatt.server.security import Guard
+
 from .conftest import HOST, SMALL, TOKEN, make_client
 
 
@@ -124,7 +127,25 @@ def test_a_slow_body_times_out(tmp_path: Path) -> None:
 
 
 def test_websockets_are_refused(client: Any) -> None:
-    asyncio.run(client.guard({"type": "websocket"}, None, None))
+    calls: list[str] = []
+
+    async def receive() -> Any:
+        calls.append("receive")
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        calls.append(message["type"])
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        calls.append(scope["type"])
+
+    headers = [(b"host", HOST.encode()), (b"authorization", f"Bearer {TOKEN}".encode())]
+    scope = {"path": "/v1/project", "query_string": b"", "headers": headers}
+    guard = Guard(app, client.guard.access, SMALL)
+    asyncio.run(guard({"type": "websocket", **scope}, receive, send))
+    assert calls == []  # neither accepted nor passed on
+    asyncio.run(guard({"type": "http", "method": "GET", **scope}, deliver(b"", receive), send))
+    assert calls == ["http"]  # as the same request without a websocket is
 
 
 def test_the_cookie_of_another_port_gives_no_data(tmp_path: Path) -> None:
@@ -242,7 +263,10 @@ def test_a_browser_without_a_token_gets_a_page_that_asks_for_it(tmp_path: Path) 
 
 
 def test_a_connection_that_was_answered_already_is_no_error(client: Any) -> None:
+    sent: list[int] = []
+
     async def send(message: Any) -> None:
+        sent.append(message["status"])
         raise RuntimeError("Response when the connection must close")
 
     async def receive() -> Any:
@@ -250,6 +274,8 @@ def test_a_connection_that_was_answered_already_is_no_error(client: Any) -> None
 
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"evil.example")]}
     asyncio.run(client.guard(scope, receive, send))
+    assert sent == [421]  # tried once, and no more
+    assert client.guard._running == 0
 
 
 def test_a_browser_that_is_signed_in_can_sign_in_again(tmp_path: Path) -> None:
@@ -271,6 +297,15 @@ def test_a_link_keeps_the_project(tmp_path: Path) -> None:
         client.cookies.clear()
         read_only = client.get(f"/?token={new_link(True, 'id', 'hotels')}", follow_redirects=False)
         assert read_only.headers["location"].startswith("/#key=")  # sees no other
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "OPTIONS"])
+def test_a_program_that_checks_a_link_uses_it_up(tmp_path: Path, method: str) -> None:
+    with make_client(tmp_path, token=None) as client:
+        link = f"/?token={client.guard.access.new_link()}"  # type: ignore[attr-defined]
+        checked = client.request(method, link, follow_redirects=False)
+        assert (checked.status_code, "set-cookie" in checked.headers) == (401, False)
+        assert client.get(link, follow_redirects=False).status_code == 303
 
 
 def test_a_read_only_link_opens_repeatedly_and_changes_nothing(tmp_path: Path) -> None:

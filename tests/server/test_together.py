@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def servers(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
     yield both
     for each in both:
         each.stop()
-    with sqlite3.connect(tmp_path / "p.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "p.sqlite")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
@@ -114,6 +115,24 @@ def test_a_tab_that_is_behind_does_not_overwrite(page: Any, server: Server) -> N
     assert page.locator("#rows .row.chosen .chip").count() == 1
     page.keyboard.press("1")
     page.wait_for_function("() => document.querySelectorAll('.toggle[aria-pressed=true]').length === 2")
+
+
+@needs_chromium
+def test_many_labels_of_a_tab_that_is_behind_overwrite_those_of_a_colleague(page: Any, server: Server) -> None:
+    open_sample(page, "laptop")
+    first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
+    last = server.ask("GET", "v1/project")[1]["aspects"][-1]
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")  # no polling
+    server.ask("PUT", f"v1/project/sentences/{first}", {"aspects": [last["id"]]})
+    page.keyboard.press("Shift+ArrowDown")
+    page.click("#none-all")
+    page.wait_for_selector("#message.bad:has-text('the label of a sentence has been changed')")
+    page.wait_for_selector(f"#rows .row.labelled .chip[title='{last['name']}']")
+    page.click("#none-all")  # now that it is shown
+    page.wait_for_function("(saved) => document.querySelectorAll(saved).length === 2", arg=SAVED)
+    labels = {each["text"]: each["aspects"] for each in server.ask("GET", "v1/project")[1]["examples"]}
+    texts = server.ask("GET", "v1/project/sentences")[1]["texts"]
+    assert [labels[text] for text in texts[:2]] == [[], []]
 
 
 @needs_chromium

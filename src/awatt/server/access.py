@@ -41,7 +41,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Link:
-    """A link that opens the page: once, or if it is read-only as often as wanted."""
+    """A link that opens the page: once, or any number of times if it is read-only."""
 
     ends: float
     read_only: bool = False
@@ -74,11 +74,13 @@ class Access:
 
     @property
     def origins(self) -> set[str]:
-        """The origins of our own page."""
-        plain = {f"http://{host}" for host in self.hosts}
+        """The origins of our own page. Browsers omit the usual port: 80 of http, 443 of https."""
+        secure = {host.removesuffix(":443") for host in self.hosts if host.endswith(":443")}
+        origins = {f"http://{host}" for host in self.hosts if host not in secure or f"{host}:80" in self.hosts}
+        origins |= {f"https://{name}" for name in secure}
         if self.public_url is None:
-            return plain
-        return plain - {f"http://{self.public_url.partition('://')[2]}"} | {self.public_url}
+            return origins
+        return origins - {f"http://{self.public_url.partition('://')[2]}"} | {self.public_url}
 
     def new_link(self, read_only: bool = False, project: str = "", name: str = "") -> str:
         """A secret that opens the page once, within the next hour; a read-only one for a week, and repeatedly.
@@ -92,8 +94,9 @@ class Access:
         return link
 
     def use_link(self, given: str, present: Session | None = None) -> tuple[Session, str] | None:
-        """A new sign-in, if the link is valid, and the name of the project to show ("": the one that it sees anyway).
+        """Sign in with a link: the session and the project to show ("" for the default).
 
+        None if the link is invalid.
         ``present`` is the sign-in of the browser, which a read-only link keeps.
         """
         self._expire()
@@ -154,7 +157,7 @@ class Access:
 
 
 def is_equal(given: str, wanted: str) -> bool:
-    """Whether two secrets are the same, in a time that says nothing about them."""
+    """Compare two secrets in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
 
 

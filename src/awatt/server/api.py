@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Response
 
 from awatt.detector.report import Report
-from awatt.server.requests import AspectBody, AspectChange, DetectBody, MentionsBody, NamesBody, SuggestBody, TextsBody
+from awatt.server.requests import (
+    AspectBody,
+    AspectChange,
+    DetectBody,
+    Key,
+    MentionsBody,
+    NamesBody,
+    SuggestBody,
+    TextsBody,
+)
 from awatt.server.responses import (
     ERRORS,
     Aspects,
@@ -20,8 +27,6 @@ from awatt.server.responses import (
     json_response,
 )
 from awatt.server.service import Service
-
-Key = Annotated[int, Path(ge=1, le=2**53)]
 
 
 def make_routes(service: Service) -> APIRouter:

@@ -114,7 +114,7 @@ def _add_plain_routes(app: FastAPI, service: Service) -> None:
         await service.run(service.store.check_ready)
         return {"status": "ready", "version": __version__}
 
-    @app.post("/v1/link", tags=["health"], responses=ERRORS)
+    @app.post("/v1/link", tags=["health"], responses=ERRORS, dependencies=[Depends(service.check_project)])
     async def link(body: LinkBody | None = None) -> dict[str, str]:
         """Create another link that opens the page: once, within an hour; or a read-only one, for a week."""
         wanted = body or LinkBody(view="")

@@ -23,14 +23,10 @@ def write_backup(project: Path, project_id: str) -> bool:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600))
-        source, copy = connect(project), connect(temporary)
-        try:
+        with closing(connect(project)) as source, closing(connect(temporary)) as copy:
             source.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
             sound = find_damage(copy) is None
-        finally:
-            source.close()
-            copy.close()
         if sound:
             _keep_other(target, project_id)
             os.replace(temporary, target)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from awatt.detector.finding import CHUNK
 from awatt.detector.results import Detection
+from awatt.errors import plural
 from awatt.server.errors import BusyError
 from awatt.server.limits import Limits
 
@@ -50,7 +51,8 @@ class Batcher:
     """One worker thread. Requests that arrive while it computes, and have the same settings, form the next batch.
 
     It never waits for a batch to fill: an idle server answers a single request immediately. A large request is computed
-    in portions, and after each the others have their turn. ``freeze`` gives the detection of the current project.
+    in portions, and after each the others have their turn. ``freeze`` returns the detect function for the project as it
+    is now.
     """
 
     def __init__(self, freeze: Callable[[], Detect], limits: Limits) -> None:
@@ -68,8 +70,8 @@ class Batcher:
         characters = sum(map(len, texts))
         full = self._waiting + len(texts) > self._limits.waiting
         if self._waiting and (full or self._waiting_characters + characters > self._limits.waiting_characters):
-            found = f"{self._waiting:,} texts with {self._waiting_characters:,} characters are already waiting"
-            raise BusyError(f"{found}. Try again in a moment.")
+            waiting = f"{plural(self._waiting, 'text')} with {plural(self._waiting_characters, 'character')}"
+            raise BusyError(f"the queue is full (waiting: {waiting}). Try again in a moment.")
         job = _Job(texts, threshold, words, asyncio.get_running_loop().create_future())
         self._waiting += len(texts)
         self._waiting_characters += characters
@@ -147,7 +149,8 @@ class Pool:
     async def run(self, call: Callable[..., Result], *arguments: Any) -> Result:
         """The result of a call, run in a thread."""
         if self._running >= self._limit:
-            raise BusyError(f"{self._running} computations are already running or waiting. Try again in a moment.")
+            running = f"{plural(self._running, 'computation')} running or waiting"
+            raise BusyError(f"the server is busy: it has {running}. Try again in a moment.")
         self._running += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._worker, call, *arguments)

@@ -69,6 +69,8 @@ def compare_by_column(workbench: Workbench, name: str | None, scope: Scope) -> B
         return ByColumn(titles, None)
     chosen = _find(comparable, titles[0] if name is None else name)
     kept = scope.without(chosen.name).match(workbench, reviews, columns, content.n_reviews)
+    if kept is None:
+        return compare_by_column(workbench, name, scope)  # other reviews were loaded meanwhile
     numbers = np.array(reviews.reviews, dtype=np.int64)[kept] - 1
     mentioned = np.zeros((content.n_reviews, len(names)), dtype=bool)
     np.logical_or.at(mentioned, numbers, found[kept])

@@ -30,7 +30,7 @@ class DirectDetection:
         message = await receive()
         try:
             content = await self._detect(message)
-        except Exception:  # the application meets it again, and answers
+        except Exception:  # the application handles the request again and reports the error
             await self.app(scope, deliver(message.get("body", b""), receive), send)
             return
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]

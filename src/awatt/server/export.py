@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -73,14 +73,29 @@ def result_rows(workbench: Workbench, kind: str) -> list[dict[str, object]]:
         return result_rows(workbench, kind)  # other reviews were loaded meanwhile
     labelled = {example.text for example in content.examples}
     table = not kind.endswith(".jsonl")
+    scored = [f"score_{name}" for name in names] if table else ["scores"]
+    renamed = _free_names(fields.values(), {"review", "text", "aspects", "by_person", *scored})
     rows = []
     for number, (review, text) in enumerate(zip(reviews.reviews, reviews.texts, strict=True)):
-        values = dict(zip(names, scores[number].astype(float).round(4).tolist(), strict=True))
+        values = scores[number].astype(float).round(4).tolist()
         mentioned = [name for name, is_found in zip(names, found[number], strict=True) if is_found]
         row: dict[str, object] = {"review": review, "text": text, "aspects": mentioned, "by_person": text in labelled}
-        row |= {f"score_{name}": value for name, value in values.items()} if table else {"scores": values}
-        rows.append({**row, **{name if name not in row else f"input_{name}": v for name, v in fields[review].items()}})
+        row |= zip(scored, values if table else [dict(zip(names, values, strict=True))], strict=True)
+        rows.append(row | {renamed[name]: value for name, value in fields[review].items()})
     return rows
+
+
+def _free_names(fields: Iterable[Mapping[str, object]], taken: set[str]) -> dict[str, str]:
+    """The name under which each column of the reviews is exported: ``input_review`` if ``review`` is taken."""
+    columns = dict.fromkeys(name for each in fields for name in each)
+    names, used = {}, taken.union(columns)
+    for column in columns:
+        name = column
+        while column in taken and name in used:
+            name = f"input_{name}"
+        names[column] = name
+        used.add(name)
+    return names
 
 
 def escape_formulas(row: Mapping[str, object]) -> dict[str, object]:

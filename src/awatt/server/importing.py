@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from typing import TypeAlias
 
 from awatt.detector.examples import Examples
+from awatt.files import parse_json
 from awatt.records.bounds import Meter
 from awatt.records.conversion import to_readable
 from awatt.records.formats import MAX_LINE
@@ -49,8 +49,8 @@ def _by_row(content: bytes, format: str, limits: Limits) -> Labelled:
 def _by_aspect(content: bytes) -> Labelled | None:
     """The sentences of {"food": ["Cold soup."], ...}; None if the file is something else."""
     try:
-        found = json.loads(content[:MAX_LINE])
-    except (ValueError, RecursionError):
+        found = parse_json(content[:MAX_LINE])
+    except (ValueError, RecursionError):  # reported by `_by_row`
         return None
     if not isinstance(found, dict) or not all(isinstance(texts, list) for texts in found.values()):
         return None

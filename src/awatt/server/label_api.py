@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from awatt.server.importing import read_labelled
 from awatt.server.people import People, compare_labels
 from awatt.server.progress import Step
-from awatt.server.project_api import UPLOAD, Format, Key
-from awatt.server.requests import AcceptBody, GroupsBody, LabelsBody, NoteBody
+from awatt.server.project_api import UPLOAD, Format
+from awatt.server.requests import AcceptBody, GroupsBody, Key, LabelsBody, NoteBody
 from awatt.server.responses import ERRORS, Imported, Project, Review, describe_json, json_response
 from awatt.server.service import Service
 from awatt.server.suggesting import SuggestedAspects, suggest_new_aspects
@@ -45,9 +45,12 @@ def make_routes(service: Service) -> APIRouter:
 
     @router.post("/labels", responses=describe_json(Project))
     async def label_sentences(body: LabelsBody) -> Response:
-        """Label several sentences at once, or remove their labels (null); undone together."""
-        pairs = [(each.id, each.aspects) for each in body.labels]
-        return await service.change(workbench.label_sentences, pairs, body.person)
+        """Label several sentences at once, or remove their labels (null); undone together.
+
+        If the label of any differs from its ``seen``, the response is 409, lists the ids, and nothing changes.
+        """
+        labels = [(each.id, each.aspects, each.seen_label) for each in body.labels]
+        return await service.change(store.label_sentences, labels, body.person)
 
     @router.put("/notes/{key}", responses=describe_json(Project))
     async def set_note(key: Key, body: NoteBody) -> Response:
@@ -63,7 +66,7 @@ def make_routes(service: Service) -> APIRouter:
         return json_response(Imported(await service.compute(store.import_examples, labelled, name)))
 
     @router.get("/reviews/{number}", responses=describe_json(Review))
-    async def review(number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
+    async def review(number: Key) -> Response:
         """Get a whole review: its sentences and its other columns."""
         return json_response(Review(*await service.run(store.review, number)))
 

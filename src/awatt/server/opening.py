@@ -13,6 +13,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -75,15 +76,22 @@ def open_project(path: Path) -> sqlite3.Connection:
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that trusts nothing in the file and can attach no other."""
     connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
-    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = FULL"):
-        connection.execute(f"PRAGMA {pragma}")
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = FULL"):
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
 def _create_private(path: Path) -> None:
-    """Create the file for its owner only; close an existing one to others. SQLite's files beside it are alike."""
+    """Create the file for its owner only; close an existing one to others, not to its group.
+
+    SQLite's files beside it are alike.
+    """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
@@ -183,7 +191,7 @@ def _objects(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]:
 
 @cache
 def _expected_objects() -> set[tuple[str, str, str, str]]:
-    with sqlite3.connect(":memory:") as fresh:
+    with closing(sqlite3.connect(":memory:")) as fresh:
         _upgrade(fresh, 0)
         return _objects(fresh)
 

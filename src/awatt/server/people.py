@@ -33,7 +33,7 @@ class People(Documented):
 
 
 def compare_labels(content: Content) -> People:
-    """From what each person said of the examples."""
+    """Compare the votes of each pair of people."""
     votes = {example.id: example.votes for example in content.examples if example.votes}
     counts: dict[str, int] = {}
     for said in votes.values():

@@ -25,42 +25,54 @@ class Step:
     total: int = 0
 
 
-class Progress:
-    """One piece of work at a time; safe with several threads."""
+class Work:
+    """One piece of work: how far it is, and whether it is to stop."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._step, self._cancelled, self._ended = Step(), False, False
-
-    @property
-    def step(self) -> Step:
-        """What is being done now."""
-        return self._step
-
-    @contextmanager
-    def work(self, doing: str, total: int = 0) -> Iterator[None]:
-        """While this is being done."""
-        with self._lock:
-            self._step, self._cancelled = Step(doing, 0, total), False
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._step = Step()
+    def __init__(self, doing: str, total: int = 0) -> None:
+        self.step, self.cancelled = Step(doing, 0, total), False
 
     def reach(self, done: int) -> None:
         """Say how many are done; raise if the user has cancelled it."""
+        if self.cancelled:
+            raise CancelledError("cancelled.")
+        self.step = Step(self.step.doing, done, self.step.total)
+
+
+class Progress:
+    """The work that is running, often one piece, but a load and a detection can overlap; safe with several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[Work] = []
+        self._ended = False
+
+    @property
+    def step(self) -> Step:
+        """What is being done now, of several the piece that was begun last."""
         with self._lock:
-            if self._cancelled or self._ended:
-                raise CancelledError("cancelled.")
-            self._step = Step(self._step.doing, done, self._step.total)
+            return self._running[-1].step if self._running else Step()
+
+    @contextmanager
+    def work(self, doing: str, total: int = 0) -> Iterator[Work]:
+        """While this is being done."""
+        work = Work(doing, total)
+        with self._lock:
+            self._running.append(work)
+            work.cancelled = self._ended
+        try:
+            yield work
+        finally:
+            with self._lock:
+                self._running.remove(work)
 
     def cancel(self) -> None:
-        """Let what is being done stop soon."""
+        """Ask the running work to stop at its next step."""
         with self._lock:
-            self._cancelled = bool(self._step.doing)
+            for work in self._running:
+                work.cancelled = True
 
     def end(self) -> None:
-        """Let this and all later work stop soon: the server is being stopped."""
+        """Ask this and all later work to stop: the server is being stopped."""
         with self._lock:
             self._ended = True
+        self.cancel()

@@ -12,7 +12,7 @@ from awatt.server.errors import NotFoundError
 from awatt.server.export import MEDIA_TYPES, export
 from awatt.server.measuring import Course, MeasuredSample, measure_course, measure_sample
 from awatt.server.reading import preview, read_reviews, read_sample
-from awatt.server.requests import IdsBody, LabelBody, RevisionBody, SampleBody, SettingsBody
+from awatt.server.requests import IdsBody, Key, LabelBody, RevisionBody, SampleBody, SettingsBody
 from awatt.server.responses import (
     ERRORS,
     Columns,
@@ -28,11 +28,9 @@ from awatt.server.responses import (
 from awatt.server.scope import Scope
 from awatt.server.service import Service
 
-Key = Annotated[int, Path(ge=1, le=2**53)]
 Format = Annotated[
     str, Query(description="jsonl, csv, tsv, parquet or txt, optionally with .gz; json or xlsx", max_length=20)
 ]
-Texts = list[str]
 Column = Annotated[str | None, Query(max_length=1000)]
 BYTES = "application/octet-stream"
 UPLOAD = {"requestBody": {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}}
@@ -81,11 +79,16 @@ def make_routes(service: Service) -> APIRouter:
         name: Annotated[str | None, Query(description="The name of the file, to be shown.", max_length=1000)] = None,
     ) -> Response:
         """Replace the reviews with those of a file; aspects and examples are kept. Can be undone."""
-        options = (column, split, service.limits, keep, workbench.progress)
-        reviews, errors = await service.compute(read_reviews, await request.body(), format, *options)
-        await service.compute(store.load_reviews, reviews, name)
-        english = await service.compute(seems_english, [text for _, texts in reviews for text in texts])
-        return json_response(Loaded(len(reviews), len(errors), errors[:MAX_ERRORS], english))
+        body = await request.body()
+
+        def read_and_load() -> Loaded:
+            options = (column, split, service.limits, keep, workbench.progress)
+            reviews, errors = read_reviews(body, format, *options)
+            english = seems_english([text for _, texts in reviews for text in texts])
+            store.load_reviews(reviews, name)  # last: an error means that nothing has changed
+            return Loaded(len(reviews), len(errors), errors[:MAX_ERRORS], english)
+
+        return json_response(await service.compute(read_and_load))
 
     @router.get("/sentences", responses=describe_json(Sentences))
     async def sentences() -> Response:
@@ -118,9 +121,14 @@ def make_routes(service: Service) -> APIRouter:
     @router.get("/by", responses=describe_json(ByColumn))
     async def by_column(
         column: Column = None,
-        where: Annotated[Texts, Query(description="Only reviews with this value: column=group.", max_length=100)] = [],  # noqa: B006 (FastAPI copies it)
+        where: Annotated[
+            list[str],
+            Query(
+                description="Only reviews in this group: column=group; any, if a column occurs twice.", max_length=100
+            ),
+        ] = [],  # noqa: B006 (FastAPI copies it)
         contains: Annotated[
-            Texts, Query(description="Only reviews whose value contains this: column=part.", max_length=100)
+            list[str], Query(description="Only reviews whose value contains this: column=part.", max_length=100)
         ] = [],  # noqa: B006
         text: Annotated[str, Query(description="Only sentences that contain this.", max_length=1000)] = "",
         area: Annotated[str, Query(description="Only this polygon of the map: x y x y ...", max_length=10_000)] = "",
@@ -156,8 +164,7 @@ def make_routes(service: Service) -> APIRouter:
     @router.put("/sentences/{key}", responses=describe_json(Project))
     async def label_sentence(key: Key, body: LabelBody) -> Response:
         """Label a sentence, which makes it an example, or remove its label (null)."""
-        seen = body.seen if "seen" in body.model_fields_set else ...
-        return await service.change(workbench.label_sentence, key, body.aspects, seen, body.person)
+        return await service.change(workbench.label_sentence, key, body.aspects, body.seen_label, body.person)
 
     @router.delete("/sentences/{key}", responses=describe_json(Project))
     async def remove_label(key: Key) -> Response:

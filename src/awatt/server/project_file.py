@@ -37,9 +37,13 @@ class ProjectFile:
             self._connection = open_project(path)
         except DamagedError as error:
             raise damaged(path, str(error)) from None
-        self._file_id = self._find_file_id()
-        with self.snapshot():
-            self.project_id = str(self._run("SELECT value FROM meta WHERE name = 'project'").fetchone()[0])
+        try:
+            self._file_id = self._find_file_id()
+            with self.snapshot():
+                self.project_id = str(self._run("SELECT value FROM meta WHERE name = 'project'").fetchone()[0])
+        except BaseException:
+            self.close()
+            raise
 
     def check_file(self) -> None:
         """Raise if the path is no longer the file that was opened: SQLite would keep writing to the lost one."""
@@ -103,7 +107,7 @@ class ProjectFile:
 
     @contextmanager
     def _between(self, begin: str) -> Iterator[None]:
-        """From here to a rollback, of what was not committed; SQLite's errors become errors of the service."""
+        """Roll back at the end unless committed, and turn SQLite errors into service errors."""
         try:
             self._run(begin)
             try:

@@ -117,7 +117,8 @@ def read_columns(path: Path, format: str, limits: Limits) -> list[str]:
         return list(first)
     try:
         with allow_long_cells():
-            return next(csv.reader(io.StringIO(head, newline=""), delimiter=DELIMITERS[kind]), [])
+            rows = csv.reader(io.StringIO(head, newline=""), delimiter=DELIMITERS[kind])
+            return next(filter(None, rows), [])  # blank lines before the names of the columns are skipped
     except csv.Error as error:
         raise ServiceError(f"the first line of the file does not name its columns ({error}).") from None
 
@@ -146,7 +147,7 @@ def read_reviews(
 
     reviews: list[Review] = []
     total = 0
-    with progress.work("reading"):
+    with progress.work("reading") as work:
         content, format = to_readable(content, format, Meter(limits.file, too_large))
         with temporary_file(content, format) as path:
             batches = read_records(
@@ -158,7 +159,7 @@ def read_reviews(
                 meter=meter,
             )
             for record in chain.from_iterable(batches):
-                progress.reach(len(reviews))
+                work.reach(len(reviews))
                 fields = {name: value for name, value in record.fields.items() if kept is None or name in kept}
                 try:
                     reviews.append((fields, _sentences(record, split, limits)))

@@ -1,4 +1,4 @@
-"""What people leave beside the labels: who said what of a sentence, notes, and suggestions that they dismissed."""
+"""Votes, notes and dismissed suggestions."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -46,7 +47,7 @@ def _explain(needed: str) -> WrapValidator:
 
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
-Key = Annotated[int, Field(ge=1, le=2**53)]
+Key = Annotated[int, Field(ge=1, le=2**53)]  # in bodies and in paths
 Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_refuse_bool)]
 Threshold = Annotated[Share, _explain("a number from 0 to 1")]
 Aim = Literal["auto", "balanced", "precise", "thorough"]
@@ -125,8 +126,8 @@ class RevisionBody(Body):
     )
 
 
-class LabelBody(Body):
-    """The label of a sentence: all aspects that it mentions, by id; null removes the label."""
+class SeenLabel(Body):
+    """A new label, and the one that the client last saw."""
 
     aspects: list[Key] | None = Field(examples=[[1]])
     seen: list[Key] | None = Field(
@@ -134,14 +135,23 @@ class LabelBody(Body):
         description="The label that the client last saw, null for none. If given and the label has changed since, "
         "the response is 409 and nothing changes.",
     )
+
+    @property
+    def seen_label(self) -> list[int] | EllipsisType | None:
+        """The label that the client last saw; ``...`` if the request does not say."""
+        return self.seen if "seen" in self.model_fields_set else ...
+
+
+class LabelBody(SeenLabel):
+    """The label of a sentence: all aspects that it mentions, by id; null removes the label."""
+
     person: Text = Field("", max_length=1000, description="Who says so; kept beside what others say.")
 
 
-class SentenceLabel(Body):
+class SentenceLabel(SeenLabel):
     """The label of one of several sentences; null removes it."""
 
     id: Key
-    aspects: list[Key] | None = Field(examples=[[1]])
 
 
 class LabelsBody(Body):

@@ -208,9 +208,9 @@ def to_json(value: object) -> bytes:
     return _ANY.dump_json(value)
 
 
-def json_response(value: object, status: int = 200) -> Response:
+def json_response(value: object) -> Response:
     """The same as a response."""
-    return Response(to_json(value), status, media_type="application/json")
+    return Response(to_json(value), media_type="application/json")
 
 
 def describe_json(shape: type) -> dict[int | str, dict[str, Any]]:

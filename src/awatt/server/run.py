@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from awatt.detector.models import FAST, load_model
@@ -19,6 +20,7 @@ from awatt.server.security import Guard
 from awatt.server.store import ProjectStore
 
 TOKEN_VARIABLE = "AWATT_TOKEN"
+USUAL_PORTS = (":80", ":443")  # of http and https: browsers omit them
 STOP_SECONDS = 5  # for running requests to finish when the server is stopped
 
 
@@ -77,9 +79,13 @@ def listen(host: str, port: int) -> socket.socket:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # asyncio disables Nagle's algorithm only for a socket with an explicit protocol; without, responses take 40 ms.
         listener = socket.socket(kind[0], kind[1], kind[2] or socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(kind[4])
-        listener.listen(128)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(kind[4])
+            listener.listen(128)
+        except BaseException:
+            listener.close()
+            raise
     except (OSError, UnicodeError) as error:
         advice = "Choose another port with --port, or 0 for a free one."
         raise AwattError(f"{host}, port {port}: cannot listen ({reason(error)}). {advice}") from None
@@ -87,11 +93,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def allowed_hosts(host: str, port: int, extra: list[str], public_url: str | None = None) -> frozenset[str]:
-    """The Host headers that are accepted. A browser omits the usual port of a public URL."""
+    """The Host headers that are accepted: names with a port, and those with a usual one without it, as browsers do."""
     names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
     if host not in ("0.0.0.0", "::"):
         names.add(f"[{host}]" if ":" in host else host)
     hosts = {f"{name}:{port}" for name in names} | {n if ":" in n else f"{n}:{port}" for n in extra}
+    hosts |= {each.rpartition(":")[0] for each in hosts if each.endswith(USUAL_PORTS)}
     return frozenset(each.lower() for each in hosts | ({public_url.partition("://")[2]} if public_url else set()))
 
 
@@ -107,19 +114,22 @@ def make_server(
     load_model(model)  # says now what is wrong with it
     public_url = None if public_url is None else check_public_url(public_url)
     token = choose_token(host, public_url)
-    if not is_loopback(host) and host in ("0.0.0.0", "::") and not extra_hosts and not public_url:
+    if host in ("0.0.0.0", "::") and not extra_hosts and not public_url:
         advice = "Add the name under which the server is reached: --allow-host reviews.example.org"
         raise AwattError(f"--host {host} means every address of this machine. {advice}")
     path = find_project(project)
-    listener = listen(host, port)
-    port = listener.getsockname()[1]
-    hosts = allowed_hosts(host, port, extra_hosts, public_url)
-    access = Access(token, hosts, port, public_url)
     folder = path.parent if project is None or project.is_dir() else None  # the projects of others are not listed
-    app = create_app(ProjectStore(path), access, Limits(), model, folder)
-    bound = listener.getsockname()[0]
+    with ExitStack() as opened:  # closed if anything below fails
+        listener = opened.enter_context(listen(host, port))
+        bound, port = listener.getsockname()[:2]
+        hosts = allowed_hosts(host, port, extra_hosts, public_url)
+        access = Access(token, hosts, port, public_url)
+        store = opened.enter_context(closing(ProjectStore(path)))
+        app = create_app(store, access, Limits(), model, folder)
+        opened.pop_all()
     name = f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}"
-    name = name if name in hosts else sorted(hosts)[0]
+    if name not in hosts:  # with our own port, where there is one
+        name = min(hosts, key=lambda each: (not each.endswith(f":{port}"), each))
     return app, listener, f"{public_url or f'http://{name}'}/?token={access.new_link()}", path
 
 

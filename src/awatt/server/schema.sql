@@ -34,7 +34,7 @@ CREATE TABLE mentions (
 );
 CREATE INDEX mentions_of_aspect ON mentions (aspect);
 CREATE TABLE settings (name TEXT PRIMARY KEY, value REAL CHECK (value BETWEEN 0 AND 1));
--- What each person said of a sentence: the ids of its aspects, as JSON. The example has what was said last.
+-- What each person said of a sentence: the ids of its aspects, as JSON. The example's label is the latest vote.
 CREATE TABLE votes (
   id INTEGER PRIMARY KEY AUTOINCREMENT, example INTEGER NOT NULL CHECK (typeof(example) = 'integer'),
   person TEXT NOT NULL CHECK (typeof(person) = 'text'), aspects TEXT NOT NULL CHECK (typeof(aspects) = 'text'),

@@ -1,4 +1,4 @@
-"""The sentences that the filters of a view leave: by columns of their reviews, by their text, by an area of the map."""
+"""Filters: which sentences match by review column, text and map area."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ MAX_CORNERS = 200  # of an area
 
 @dataclass(frozen=True)
 class Scope:
-    """Filters that combine: a sentence must match all of them; several values of one column are alternatives.
+    """Filters that combine: a sentence must match all of them; several groups of one column are alternatives.
 
     ``where`` has column=group, ``contains`` column=part of the value, ``text`` is part of the sentence, and ``area``
-    has the corners of a polygon on the map: x and y, from -1 to 1, with spaces between them.
+    has the corners of a polygon on the map: x and y, from -1 to 1, with spaces between them. The page decides in the
+    same way (``makeScope`` in ``static/scope.js``).
     """
 
     where: Sequence[str] = ()
@@ -35,33 +36,44 @@ class Scope:
         others = [each for each in self.where if not each.startswith(column + EQUALS)]
         return Scope(others, self.contains, self.text, self.area)
 
-    def match(self, workbench: Workbench, reviews: Reviews, columns: Sequence[Column], n_reviews: int) -> Bools:
-        """Which sentences match. (n_sentences,)"""
+    def match(self, workbench: Workbench, reviews: Reviews, columns: Sequence[Column], n_reviews: int) -> Bools | None:
+        """Which sentences match (n_sentences,); None if these reviews are no longer those of the map."""
         of_review = self._match_reviews(columns, n_reviews)
         kept = of_review[np.array(reviews.reviews, dtype=np.int64) - 1]
         if wanted := self.text.strip().lower():
             kept &= np.fromiter((wanted in text.lower() for text in reviews.texts), bool, len(reviews.texts))
         if self.area:
             version, positions = workbench.sentence_map()
-            if version == reviews.version:
-                kept &= _inside(_corners(self.area), positions.astype(np.float64))
+            if version != reviews.version:
+                return None
+            kept &= _inside(_corners(self.area), positions.astype(np.float64))
         return kept
 
     def _match_reviews(self, columns: Sequence[Column], n_reviews: int) -> Bools:
-        wanted: dict[str, set[int]] = {}
-        for conditions, fits in ((self.where, str.__eq__), (self.contains, _contains)):
-            for each in conditions:
-                column = next((c for c in columns if each.startswith(c.name + EQUALS)), None)
-                if column is None:
-                    raise ServiceError(f"{each[:100]!r} names no column of the reviews. Write column=value.", "where")
-                value = each[len(column.name) + 1 :]
-                here = {number for number, group in enumerate(column.groups) if fits(group, value)}
-                wanted.setdefault(column.name, set()).update(here)
-        kept = np.ones(n_reviews, dtype=bool)
-        for column in columns:
-            if column.name in wanted:
-                kept &= np.isin(column.places, list(wanted[column.name]))
+        kept, chosen = np.ones(n_reviews, dtype=bool), dict[str, Bools]()
+        for each in self.where:
+            column, value = _split(each, columns, "where")
+            here = _in_groups(column, [group == value for group in column.groups])
+            chosen[column.name] = here | chosen.get(column.name, False)
+        for each in self.contains:
+            column, value = _split(each, columns, "contains")
+            kept &= _in_groups(column, [_contains(group, value) for group in column.groups])
+        for here in chosen.values():
+            kept &= here
         return kept
+
+
+def _split(condition: str, columns: Sequence[Column], field: str) -> tuple[Column, str]:
+    """The column and the value of column=value."""
+    column = next((each for each in columns if condition.startswith(each.name + EQUALS)), None)
+    if column is None:
+        raise ServiceError(f"{condition[:100]!r} names no column of the reviews. Write column=value.", field)
+    return column, condition[len(column.name) + 1 :]
+
+
+def _in_groups(column: Column, wanted: Sequence[bool]) -> Bools:
+    """Which reviews are in one of the wanted groups; those without a value are in none. (n_reviews,)"""
+    return np.array([*wanted, False])[np.array(column.places, dtype=np.int64)]  # -1 means no value
 
 
 def _contains(group: str, part: str) -> bool:

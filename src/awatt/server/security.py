@@ -174,8 +174,8 @@ class Guard:
 
 
 def _link(scope: Scope) -> str | None:
-    """The token of a link that opens the page."""
-    return _parameter(scope, "token") if scope["path"] == "/" else None
+    """The token of a link that opens the page. Only GET uses it: programs that check links send HEAD."""
+    return _parameter(scope, "token") if (scope["method"], scope["path"]) == ("GET", "/") else None
 
 
 def _parameter(scope: Scope, name: str) -> str | None:
@@ -205,7 +205,7 @@ def _with_security_headers(send: Send) -> Send:
             message = {**message, "headers": [*message.get("headers", []), *extra]}
         try:
             await send(message)
-        except Exception as error:  # of the protocol: the rest of the request was no HTTP, and has been answered
+        except Exception as error:  # the protocol has already answered: the rest of the request was not valid HTTP
             raise ClosedError from error
 
     return wrapped

@@ -59,8 +59,8 @@ class Service:
     async def check_project(self, request: Request) -> None:
         """Refuse requests from a page that shows another project, served at this address before.
 
-        What the page asks in order to notice that is answered. The function does not wait for anything, but the
-        framework would call a plain one in a thread of its own.
+        The requests with which the page detects this are still answered. Async only because FastAPI would run a plain
+        function in a thread.
         """
         shown = request.headers.get(PROJECT_HEADER, self.store.project_id)
         noticing = request.method in SAFE_METHODS and request.url.path in ("/v1/project", "/v1/project/version")
@@ -69,14 +69,14 @@ class Service:
 
     def project(self) -> Project:
         """The project as it is now."""
-        content, auto = self.store.content(), self.workbench.auto_threshold()
+        content = self.store.content()
         by_name, unlearned = self.workbench.without_examples(content)
         return Project(
             **vars(content),
             project=self.store.project_id,
             name=self.store.path.stem,
             model=str(self.workbench.model_name),
-            auto_threshold=auto,
+            auto_threshold=self.workbench.auto_threshold(content),
             by_name=by_name,
             unlearned=unlearned,
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import EllipsisType
 
-from awatt.errors import AwattError
+from awatt.errors import AwattError, plural
 from awatt.server.content import Aspect, Content, Example
 from awatt.server.errors import ConflictError, NotFoundError
 from awatt.server.journal import last_title
@@ -16,12 +16,21 @@ from awatt.server.limits import Limits, check_count, check_length
 from awatt.server.remark_store import RemarkStore
 from awatt.server.review_store import clean
 
+MAX_LISTED = 20  # sentences that an error lists
+
 
 class ProjectStore(RemarkStore):
     """Reads and writes a project."""
 
     def __init__(self, path: Path, limits: Limits | None = None) -> None:
         super().__init__(path, limits)
+        try:
+            self._check_counts()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_counts(self) -> None:
         with self.snapshot():  # someone else may have made the file
             check_count(self._count("aspects"), self.limits.aspects, "aspects in the project")
             check_count(self._count("examples"), self.limits.examples, "examples in the project")
@@ -173,7 +182,7 @@ class ProjectStore(RemarkStore):
     ) -> None:
         """Label a sentence with exactly these aspects, possibly none. It becomes an example.
 
-        What a ``person`` says is kept beside what others have said of it; the label is what was said last.
+        Each person's vote is kept; the latest vote is the label.
 
         ``seen`` is the label that the user last saw (None: no label; ``...``: not checked). If the label has changed
         since, the new one is refused: it would silently overwrite another user's.
@@ -192,11 +201,29 @@ class ProjectStore(RemarkStore):
                     self._vote(key, self._person(person), wanted)
                 check_count(self._count("examples"), self.limits.examples, "examples")
 
-    @contextmanager
-    def together(self, title: str) -> Iterator[None]:
-        """All changes within it are one action."""
-        with self._action(title):
-            yield
+    def label_sentences(
+        self,
+        labels: Sequence[tuple[int, Sequence[int] | None, Sequence[int] | EllipsisType | None]],
+        person: str | None = None,
+    ) -> None:
+        """Label several sentences, each given by its id, its aspects (None: no label) and ``seen``. Undone together.
+
+        If the label of any has changed since it was seen, none is changed. Labels that only others can remove stay.
+        """
+        with self._action(f"label {plural(len(labels), 'sentence')}"):
+            texts = [self.sentence_text(key) for key, _, _ in labels]
+            # Before the first change: sentences with the same text share a label.
+            conflicts = [
+                key for text, (key, _, seen) in zip(texts, labels, strict=True) if self._has_changed(text, seen)
+            ]
+            if conflicts:
+                raise ConflictError(_describe_conflicts(conflicts))
+            for text, (_, aspects, _) in zip(texts, labels, strict=True):
+                if aspects is not None:
+                    self.label_sentence(text, aspects, person=person)
+                else:
+                    with suppress(ConflictError):
+                        self.remove_label(text, person=person)
 
     def import_examples(self, labelled: Iterable[tuple[str, Sequence[str]]], file: str) -> int:
         """Add labelled sentences, and the aspects that are missing; returns how many sentences. Undone together."""
@@ -217,8 +244,12 @@ class ProjectStore(RemarkStore):
             self.add_aspect(name, texts)
             self.dismiss(groups)
 
+    def _has_changed(self, text: str, seen: Iterable[int] | EllipsisType | None) -> bool:
+        """Whether the label is no longer what was seen."""
+        return seen is not ... and self._label(text) != (None if seen is None else sorted(set(seen)))
+
     def _check_seen(self, text: str, seen: Iterable[int] | EllipsisType | None) -> None:
-        if seen is not ... and self._label(text) != (None if seen is None else sorted(set(seen))):
+        if self._has_changed(text, seen):
             raise ConflictError(
                 "the label of this sentence has been changed since it was shown. Look again, then decide."
             )
@@ -249,8 +280,8 @@ class ProjectStore(RemarkStore):
     ) -> None:
         """Remove the label of a sentence, which is then no longer an example. ``seen`` as in `label_sentence`.
 
-        If a ``person`` takes back what they said, the label is what someone else has said last, if anyone has. What
-        only others have said is theirs; what was said without a name is everyone's.
+        If a person withdraws a vote, the latest remaining vote becomes the label. Nobody can remove another person's
+        vote; anyone can remove an anonymous one.
         """
         with self._transaction():
             self._check_seen(text, seen)
@@ -317,6 +348,15 @@ class ProjectStore(RemarkStore):
         for table in ("aspects", "examples", "mentions", "settings", "votes", "notes", "dismissed"):
             self._run(f"DELETE FROM {table}")
         self._increase("learned")
+
+
+def _describe_conflicts(keys: Sequence[int]) -> str:
+    listed = ", ".join(map(str, keys[:MAX_LISTED])) + (" …" if len(keys) > MAX_LISTED else "")
+    if len(keys) == 1:
+        found = f"the label of a sentence has been changed since it was shown (id {listed})"
+    else:
+        found = f"the labels of {len(keys):,} sentences have been changed since they were shown (ids {listed})"
+    return f"{found}. Nothing was saved. Look again, then decide."
 
 
 def _one_line(name: str) -> str:

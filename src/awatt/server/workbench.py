@@ -30,9 +30,8 @@ from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.thresholds import AUTO, Threshold, without_nan
 from awatt.detector.words import Windows
-from awatt.errors import AwattError, plural
+from awatt.errors import AwattError
 from awatt.server.content import Aspect, Content, Example, Version
-from awatt.server.errors import ConflictError
 from awatt.server.progress import Progress
 from awatt.server.projection import project
 from awatt.server.store import ProjectStore
@@ -106,7 +105,7 @@ class Workbench:
     def __init__(self, store: ProjectStore, model: str | Path = FAST) -> None:
         self.store, self.model_name = store, model
         self.model = load_model(model)
-        self.progress = Progress()  # of a load
+        self.progress = Progress()  # of loads and detections
         self._lock = threading.RLock()  # for the detector: held briefly
         self._scoring = threading.Lock()  # for the scores of all sentences: held for long
         self._reporting = threading.Lock()  # for the report: held for long, and computed once for all who ask
@@ -124,9 +123,9 @@ class Workbench:
         """Aspects, examples and settings."""
         return self.store.content()
 
-    def auto_threshold(self) -> float:
+    def auto_threshold(self, content: Content) -> float:
         """What the slider of all aspects shows: the model's threshold before anything was learned."""
-        return self.model.default_threshold(max(1, len(self.store.content().aspects)))
+        return self.model.default_threshold(max(1, len(content.aspects)))
 
     def without_examples(self, content: Content) -> tuple[list[int], list[int]]:
         """The ids of aspects without an example: those guessed from their names, and those that are never found."""
@@ -196,7 +195,10 @@ class Workbench:
 
     def _all_scores(self) -> tuple[Version, CachedDetector, Floats]:
         with self._scoring:
-            cached, reviews, version = self.cached_detector(), self.reviews(), self.store.version()
+            cached, reviews = self.cached_detector(), self.reviews()
+            while cached.reviews != reviews.version:  # other reviews were loaded while the detector was fitted
+                cached, reviews = self.cached_detector(), self.reviews()
+            version = self.store.version()
             key = Version(0, cached.version, reviews.version)
             if self._scores is None or self._scores[0] != key:
                 self._scores = key, self._score(cached, reviews)
@@ -207,9 +209,9 @@ class Workbench:
         if cached.detector is None or not reviews.ids:
             return empty
         parts: list[Floats] = []
-        with self.progress.work("detecting", sum(len(texts) for texts, _ in reviews.chunks)):
+        with self.progress.work("detecting", sum(len(texts) for texts, _ in reviews.chunks)) as work:
             for texts, tokens in reviews.chunks:
-                self.progress.reach(sum(map(len, parts)))
+                work.reach(sum(map(len, parts)))
                 parts.append(cached.detector.score_tokenized(texts, tokens).astype(np.float32))
         return reviews.windows.highest(np.concatenate(parts))
 
@@ -293,16 +295,6 @@ class Workbench:
         else:
             self.store.label_sentence(text, aspects, seen=seen, person=person)
 
-    def label_sentences(self, labels: Sequence[tuple[int, Sequence[int] | None]], person: str = "") -> None:
-        """Label several sentences; undone together. Labels that only others can remove stay."""
-        with self.store.together(f"label {plural(len(labels), 'sentence')}"):
-            for key, aspects in labels:
-                try:
-                    self.label_sentence(key, aspects, person=person)
-                except ConflictError:
-                    if aspects is not None:
-                        raise
-
 
 def fit_detector(
     aspects: Sequence[Aspect],
@@ -323,7 +315,7 @@ def apply_thresholds(detector: AspectDetector, content: Content) -> AspectDetect
     """The detector with the project's thresholds; the given one stays as it is."""
     aspects = detector.aspects
     wanted = thresholds(content, aspects)
-    if detector.loaded_model.decides_per_sentence:  # the page's numbers count here
+    if detector.loaded_model.decides_per_sentence:  # use the page's thresholds instead of the model's rule
         own = wanted if isinstance(wanted, dict) else {}
         auto = without_nan(detector.thresholds(AUTO)).tolist()
         common = auto if isinstance(wanted, dict | str) else [wanted] * len(auto)

@@ -52,7 +52,7 @@ export function draw() {
       el("div", { className: "card" }, el("h2", {}, "Results"), el("ul", { className: "plain" },
         link("results.csv", "CSV", "a cell that looks like a formula is quoted"), link("results.csv", "CSV for Excel", "the same, marked as UTF-8", "?bom=true"), link("results.jsonl", "JSONL", "one sentence per line"), link("results.parquet", "Parquet", "for pandas, DuckDB, Spark")),
         el("p", { className: "hint" }, "Every sentence with its aspects at the current thresholds, all scores, and the columns of your file. Your labels override what was detected.")),
-      el("div", { className: "card" }, el("h2", {}, "Report"), el("p", {}, "One page to hand over or print: the charts, the comparison by column, typical sentences, and how good the detection was measured to be."),
+      el("div", { className: "card" }, el("h2", {}, "Report"), el("p", {}, "One page to share or print: the charts, the comparison by column, typical sentences, and how good the detection was measured to be."),
         el("label", { htmlFor: "report-title" }, "Title"), title, el("p", { className: "buttons" }, el("a", { className: "button", href: "/v1/project/export/report.html", onclick: (event) => save(event, "report.html", `?${new URLSearchParams({ title: title.value })}`) }, "Download the report")),
         el("p", { className: "hint" }, "An HTML file that needs nothing else. Open it and print it to get a PDF.")),
       el("div", { className: "card" }, el("h2", {}, "Examples and detector"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "including your labels"), link("detector.zip", "Detector", "a folder with the model; works offline")))),

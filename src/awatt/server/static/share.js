@@ -21,8 +21,8 @@ async function makeReadOnly(event) {
 byId("share").addEventListener("click", () => {
   fill(dialog, el("h2", { id: "sharing-title" }, "Share this view"),
     el("p", {}, "The address holds the view and its filters. For those who are signed in here:"), linked("view-link", "Link to this view", location.origin + location.pathname + location.search + describe()),
-    el("p", {}, "For everybody else: who has a read-only link sees the project, but changes nothing. It works for a week, or until awatt serve stops."), el("div", {}, el("button", { id: "make-read-only", className: "main", onclick: makeReadOnly }, "Make a read-only link")),
-    isLocal ? el("p", { className: "hint" }, "This server can be reached from this machine only. Start it with --public-url to let others in, or hand over a report (under Export).") : null,
+    el("p", {}, "Anyone with a read-only link can see the project but not change it. It works for a week, or until awatt serve stops."), el("div", {}, el("button", { id: "make-read-only", className: "main", onclick: makeReadOnly }, "Make a read-only link")),
+    isLocal ? el("p", { className: "hint" }, "This server can be reached from this machine only. Start it with --public-url to let others in, or share a report (under Export).") : null,
     el("form", { method: "dialog", className: "buttons" }, el("button", { autofocus: true }, "Close")));
   dialog.showModal();
 });

@@ -64,7 +64,7 @@ byId("cancel").addEventListener("click", async () => {
   try { await api.remove("/v1/project/progress"); } catch { /* it is taken back once it has been loaded */ }
 });
 
-const stillHere = () => notify("Cancelled. The reviews are what they were.");
+const stillHere = () => notify("Cancelled. The reviews have not changed.");
 
 // Reviews that were loaded before they could be cancelled: they are taken back, but nothing that others did since.
 async function takeBack(revision) {

@@ -266,8 +266,8 @@ export async function label(row, ids) {
   return act(() => api.put(`/v1/project/sentences/${id}`, { aspects: ids, seen: idle ? seen : saved(), person: person() }).finally(finished).catch(refused));
 }
 
-// Labels of many sentences, undone together; shown once they are saved.
-export const labelMany = (rows, idsOf) => act(() => api.post("/v1/project/labels", { labels: rows.map((row) => ({ id: state.ids[row], aspects: idsOf(row) })), person: person() }));
+// Labels of many sentences, undone together; shown once they are saved. Refused if others have changed any of them meanwhile.
+export const labelMany = (rows, idsOf) => act(() => api.post("/v1/project/labels", { labels: rows.map((row) => ({ id: state.ids[row], aspects: idsOf(row), seen: state.examples.get(state.texts[row])?.aspects ?? null })), person: person() }));
 
 // The words of sentences are requested together, a moment after they are first needed.
 export function requestWords(row) {
