@@ -14,6 +14,7 @@ E, E2 = np.e, np.e**2
 CASES: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
     "softmax": (arrays.softmax, [[[0.0, 1.0, 2.0]]], [[1 / (1 + E + E2), E / (1 + E + E2), E2 / (1 + E + E2)]]),
     "softmax of large scores": (arrays.softmax, [[1e4, 1e4, -1e4]], [0.5, 0.5, 0.0]),
+    "logistic": (arrays.logistic, [[0.0, 1.0, -2.0]], [0.5, E / (1 + E), 1 / (1 + E2)]),
     "masked softmax": (
         arrays.masked_softmax,
         [[[0.0, 1.0, 9.0], [3.0, 9.0, 9.0]], [[True, True, False], [True, False, False]]],

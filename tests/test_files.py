@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from awatt.files import write_text, write_whole
+from awatt import files
+from awatt.files import FileLock, write_text, write_whole
 
 
 def test_only_the_written_file_is_left(tmp_path: Path) -> None:
@@ -21,6 +22,24 @@ def test_only_the_written_file_is_left(tmp_path: Path) -> None:
 def test_text_is_utf8_without_changed_line_ends(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "Käse\r\n± 1\n")
     assert (tmp_path / "a.txt").read_bytes() == "Käse\r\n± 1\n".encode()
+
+
+@pytest.mark.parametrize("windows", [True, False])
+def test_a_lock_can_be_released_where_an_open_file_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, windows: bool
+) -> None:
+    if windows:
+        monkeypatch.setattr(files, "fcntl", None)
+    lock = FileLock(tmp_path / "a.csv")
+    closed: list[bool] = []
+    unlink = Path.unlink
+    monkeypatch.setattr(
+        Path, "unlink", lambda path, **options: (closed.append(lock._file.closed), unlink(path, **options))
+    )
+    lock.release()
+    lock.release()
+    assert closed == [windows or os.name == "nt"]  # elsewhere another process could lock the file before it is removed
+    assert list(tmp_path.iterdir()) == []
 
 
 class Killed(BaseException):

@@ -27,7 +27,7 @@ class Sentences:
 
     @classmethod
     def from_texts(cls, tokenizer: Tokenizer, texts: Sequence[str], max_length: int, empty: int) -> Sentences:
-        """Tokenise; a text without any token becomes ``empty``, so that every sentence has a vector."""
+        """Tokenize; a text without any token becomes ``empty``, so that every sentence has a vector."""
         return cls.from_ids([encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]).cut(max_length, empty)
 
     @classmethod
@@ -84,6 +84,11 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
     """Softmax over the last axis; positions where the mask is False get no weight."""
     # Not -inf: a row that is all False would become NaN; this way its weights are equal.
     return softmax(namespace(scores).where(mask, scores, -1e9))
+
+
+def logistic(logits: Array) -> Array:
+    """Probabilities from log-odds, of any shape."""
+    return 1 / (1 + namespace(logits).exp(-logits))
 
 
 def unit(vectors: Array) -> Array:

@@ -114,6 +114,8 @@ class FileLock:
     def release(self) -> None:
         """Let others write; does nothing the second time."""
         if not self._file.closed:
+            if fcntl is None:  # Windows cannot remove an open file; elsewhere another process could lock it in between
+                self._file.close()
             self.path.unlink(missing_ok=True)
             self._file.close()
 

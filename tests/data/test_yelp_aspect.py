@@ -114,7 +114,7 @@ def test_a_malformed_line_is_named_and_quoted(tmp_path: Path, line: str, shown: 
         read_yelp_aspect(tmp_path)
     assert str(caught.value) == (
         f"{path}, line 2: found {shown}, needs four cells with tabs between: review id, sentence, aspect, polarity. "
-        "Mend or remove the line."
+        "Fix or remove the line."
     )
 
 

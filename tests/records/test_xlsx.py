@@ -81,6 +81,34 @@ def test_other_files_are_refused_in_words(content: bytes, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def cells(*texts: str | None) -> str:
+    """A row with these texts; None leaves a cell out."""
+    written = [
+        f'<c r="{"ABCDEF"[place]}1" t="str"><v>{text}</v></c>' for place, text in enumerate(texts) if text is not None
+    ]
+    return f"<row>{''.join(written)}</row>"
+
+
+def test_data_in_a_column_without_a_name_is_not_dropped() -> None:
+    sheet = [("text", None, "column 4"), ("Good. }",), ("Bad.", "}", "x"), ("So.", None, None, "late"), ("End.",)]
+    content = pack(worksheets__sheet1=f"<s>{''.join(cells(*row) for row in sheet)}</s>")
+    lines = xlsx_to_jsonl(content, meter()).splitlines()
+    assert [list(json.loads(line).items()) for line in lines] == [
+        [("text", "Good. }"), ("column 4", None), ("column 2", None), ("column 4 2", None)],
+        [("text", "Bad."), ("column 4", "x"), ("column 2", "}"), ("column 4 2", None)],
+        [("text", "So."), ("column 4", None), ("column 2", None), ("column 4 2", "late")],
+        [("text", "End."), ("column 4", None), ("column 2", None), ("column 4 2", None)],
+    ]
+    (first,) = xlsx_to_jsonl(content, meter(), most_rows=1).splitlines()
+    assert json.loads(first) == {"text": "Good. }", "column 4": None}
+
+
+def test_many_columns_without_a_name_in_the_last_row_are_stopped() -> None:
+    short, wide = "<row><c><v>1</v></c></row>" * 900, "<c><v>1</v></c>" * 300
+    with pytest.raises(AwattError, match="more than 1,000,000 bytes"):
+        xlsx_to_jsonl(pack(worksheets__sheet1=f"<s>{short}<row>{wide}</row></s>"), meter())
+
+
 def test_a_small_file_that_becomes_large_is_stopped() -> None:
     long = pack(sharedStrings=f"<sst {NAMESPACE}><si><t>{'x' * 10**7}</t></si></sst>")
     assert len(long) < 30_000

@@ -207,12 +207,28 @@ def test_finished_runs_are_skipped_and_a_stopped_run_ends_with_the_same_result(d
     assert without_seconds(result_path(stopped, RUN)) == without_seconds(result_path(whole, RUN))
 
 
+#: three runs, two at a time; with HALT in the environment, the last one waits for ever after its first epoch
 GRID = """
+import os
 import sys
+import threading
 from pathlib import Path
 from awatt.reproduce.runner import run_all
 from awatt.reproduce.suites import Run
+from awatt.research.runs import RunFolder
 
+save_checkpoint = RunFolder.save_checkpoint
+
+
+def save_and_halt(folder, tensors, progress):
+    save_checkpoint(folder, tensors, progress)
+    if folder.path.name.endswith("-seed15"):
+        (folder.path / "halted").touch()
+        threading.Event().wait()
+
+
+if "HALT" in os.environ:
+    RunFolder.save_checkpoint = save_and_halt
 if __name__ == "__main__":
     data, results, work = map(Path, sys.argv[1:4])
     runs = [Run("FewAsp(single)", 5, 2, "prototypical", seed) for seed in (5, 10, 15)]
@@ -225,18 +241,18 @@ def test_a_killed_grid_of_two_jobs_resumes_and_gives_the_files_of_one_job(datase
     script.write_text(GRID, "utf-8")
     killed, whole = tmp_path / "killed", tmp_path / "whole"
 
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, script, datasets, killed, tmp_path / "work", *overrides(datasets)])
+    def start(**environment: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, script, datasets, killed, tmp_path / "work", *overrides(datasets)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | environment)
 
-    first = start()
-    deadline = time.monotonic() + 300
-    while not list(killed.rglob("*-seed*.json")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    first = start(HALT="1")
+    wait_for(tmp_path, "work/**/halted")
     first.kill()
-    first.wait()
-    time.sleep(1)  # its workers end with it
-    assert list(killed.rglob("*-seed*.json"))
-    assert start().wait(timeout=300) == 0
+    first.communicate(timeout=300)  # its workers end with it: they share the pipe
+    assert 0 < len(list(killed.rglob("*-seed*.json"))) < 3
+    second = start()
+    second.communicate(timeout=300)
+    assert second.returncode == 0
     runs = [Run("FewAsp(single)", 5, 2, "prototypical", seed) for seed in (5, 10, 15)]
     run_all(runs, datasets, whole, tmp_path / "other", 1, overrides(datasets), lambda run, result: None)
     paths = sorted(path.relative_to(whole) for path in whole.rglob("*.json"))

@@ -98,10 +98,10 @@ def test_scores_do_not_depend_on_the_batch_size(data: Path, monkeypatch: pytest.
         )
 
 
-def test_a_tokenised_corpus_gives_the_same_scores(data: Path) -> None:
+def test_a_tokenized_corpus_gives_the_same_scores(data: Path) -> None:
     system = make(data)
-    tokenised = system.encoder.tokenize(corpus(data).sentences)
-    (whole,), (again,) = (score_episodes(system, corpus(data), SHAPE, 3, 5, given) for given in (None, tokenised))
+    tokenized = system.encoder.tokenize(corpus(data).sentences)
+    (whole,), (again,) = (score_episodes(system, corpus(data), SHAPE, 3, 5, given) for given in (None, tokenized))
     assert torch.equal(whole.scores, again.scores)
 
 

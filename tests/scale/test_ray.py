@@ -207,7 +207,7 @@ def test_a_file_with_the_same_size_and_time_but_other_content_is_not_resumed(
         detect_files(*job, on_batch=stop, workers=1)  # the first file is finished
     assert (out / "_awatt" / "part-00000-00000.json").exists()
     write("a.jsonl", "the pasta")
-    with pytest.raises(AwattError, match=r"a\.jsonl: 1 row already read changed since the run was started"):
+    with pytest.raises(AwattError, match=r"a\.jsonl: 1 row already read has changed since the run was started"):
         detect_files(*job, resume=True)
     write("a.jsonl", "the pizza")
     assert detect_files(*job, resume=True).rows == 2

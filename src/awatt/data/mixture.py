@@ -19,7 +19,7 @@ Labels = dict[Sentence, set[str]]
 
 
 def shares(groups: Mapping[str, Iterable[Instance]], labels: Labels, single: set[Sentence]) -> dict[str, float | None]:
-    """Of a split's rows: with one aspect by all their labels, among rows whose labels are known; in FewAsp(single)."""
+    """Two shares of a split's rows: single-aspect rows among those with known labels, and rows in FewAsp(single)."""
     rows = [instance.tokens for instance in chain.from_iterable(groups.values())]
     one = [len(labels[tokens]) == 1 for tokens in rows if tokens in labels]
     return {

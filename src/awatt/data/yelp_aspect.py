@@ -56,7 +56,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
             if len(row) != 4 or not row[1].strip() or not row[2].strip():
                 raise DataError(
                     f"found {text[:60]!r}, needs four cells with tabs between: review id, sentence, aspect, "
-                    "polarity. Mend or remove the line.",
+                    "polarity. Fix or remove the line.",
                     path,
                     number,
                 )
@@ -177,7 +177,7 @@ def _group(pool: Labels, categories: list[str], kind: Callable[[int], bool]) -> 
 
 
 def _sample(groups: Mapping[str, list[Instance]], wanted: int, seed: str) -> dict[str, list[Instance]]:
-    """As many instances a category as there are, up to ``wanted``; a category's draw depends on its own name only."""
+    """All instances per category, up to ``wanted``; a category's draw depends on its own name only."""
     chosen = {}
     for category, instances in groups.items():
         random = _generator(seed, category)

@@ -1,4 +1,4 @@
-"""Files as people have them: other encodings, other delimiters, JSON arrays, Excel; turned into what readers read."""
+"""Convert other encodings, delimiters, JSON arrays and Excel into formats the readers accept."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def to_readable(content: bytes, format: str, meter: Meter, most_rows: int | None = None) -> tuple[bytes, str]:
-    """The bytes in UTF-8, a table with the delimiter of its format, JSON arrays, Excel and Parquet as JSONL.
+    """Convert text to UTF-8, a table to the delimiter of its format, and JSON arrays, Excel and Parquet to JSONL.
 
-    The second value is the format that they have then.
-    Other gzipped files are returned as they are. ``most_rows`` of an Excel or Parquet file are enough.
+    Returns the bytes and their new format. Converts at most ``most_rows`` rows of Excel or Parquet. Other gzipped
+    files are returned as they are.
     """
     if format == "xlsx":
         return xlsx_to_jsonl(content, meter, most_rows), "jsonl"

@@ -28,5 +28,5 @@ class RowDigest:
     def check(self, read_before: object, rows: int, source: str) -> None:
         """Raise if these are not the ``rows`` rows with the hash ``read_before``."""
         if (str(self), self.rows) != (read_before, rows):
-            found = f"{plural(rows, 'row')} already read changed since the run was started"
-            raise AwattError(f"{source}: {found}. Use the file as it was, or {START_OVER}")
+            found = f"{plural(rows, 'row')} already read {'has' if rows == 1 else 'have'} changed"
+            raise AwattError(f"{source}: {found} since the run was started. Use the file as it was, or {START_OVER}")

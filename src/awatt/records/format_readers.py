@@ -79,7 +79,7 @@ def _read_json(source: Source) -> Iterator[Block]:
                 if not isinstance(row, dict):
                     raise InvalidValueError('this is JSON, but not an object such as {"text": "Good food."}')
                 if "\\u" in line:
-                    to_json(row).encode()  # fails for an unpaired surrogate, which tokenisers do not accept
+                    to_json(row).encode()  # fails for an unpaired surrogate, which tokenizers do not accept
             except json.JSONDecodeError as error:
                 if line.isspace():
                     continue

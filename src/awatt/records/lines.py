@@ -22,7 +22,10 @@ _OPEN = f"the row cannot be split into cells (a quoted cell does not end where i
 
 
 class Line(NamedTuple):
-    """A line with its line end. ``problem`` says why it cannot be used; ``skipped`` bytes of the line before were."""
+    """A line with its line end. ``problem`` says why it cannot be used.
+
+    ``skipped``: bytes of the previous line that were dropped.
+    """
 
     text: str
     problem: str | None = None
@@ -57,7 +60,7 @@ class LineReader:
         return self._ahead.popleft() if self._ahead else self._text.readline(MAX_LINE)
 
     def _skip_rest(self) -> None:
-        """Of a line that was cut; only now, as it may be endless."""
+        """Skip the rest of an overlong line; done lazily because it may never end."""
         while self._cut and (line := self._read()):
             self._skipped += len(line.encode(errors="surrogateescape"))
             self._cut = not line.endswith(("\n", "\r"))

@@ -1,4 +1,4 @@
-"""Parquet without its traps: a value that occurs a million times is stored once, in the file and in memory."""
+"""Read Parquet within memory limits: a value that occurs a million times is stored once, in the file and in memory."""
 
 from __future__ import annotations
 

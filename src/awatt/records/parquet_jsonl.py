@@ -82,7 +82,7 @@ def convert(stream: IO[bytes], out: IO[bytes], compressed: bool, most_rows: int 
 
 
 def _without_bytes(value: object) -> object:
-    """JSON has no bytes: only how many there are."""
+    """Replace bytes, which JSON lacks, with their count."""
     if isinstance(value, bytes):
         return {"bytes": len(value)}
     if isinstance(value, dict):

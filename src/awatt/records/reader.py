@@ -53,7 +53,8 @@ def read_records(
     ``format``, such as "csv" or "txt.gz", takes precedence over the suffix; stdin is JSONL by default.
     The first error raises. With ``on_error``, bad rows are reported there and skipped, and only an error of the whole
     file raises (cut short, no such column).
-    ``part`` is the part of the file to read; lines are counted from its beginning. ``meter`` stops when it is too much.
+    ``part`` is the part of the file to read; lines are counted from its beginning.
+    ``meter`` limits rows, bytes and time.
     """
     source, blocks = _open(path, text_column, batch_size, format, on_error, lambda names: None, part, meter)
     return _records(source, blocks, aspects_column)
@@ -69,9 +70,9 @@ def read_rows(
     on_columns: Callable[[Sequence[str]], None] = lambda names: None,
     part: OpenPart | None = None,
 ) -> Iterator[list[dict[str, object]]]:
-    """As `read_records`, but rows as they are, of which a column of aspects is no special one.
+    """Like `read_records`, but yields plain dicts and treats the aspects column like any other.
 
-    The text column of each has text. Faster, and less to hold. ``on_columns`` receives the column names of a table.
+    Faster, with less memory. The text column of each row has text. ``on_columns`` receives the column names of a table.
     """
     source, blocks = _open(path, text_column, batch_size, format, on_error, on_columns, part, None)
     return _batches(source, blocks)

@@ -6,7 +6,8 @@ import re
 
 SIGNS = "=+\\-@＝＋－＠"  # a spreadsheet treats a cell that starts with these as a formula, the full-width ones in Asia
 #: at the start of a cell, or of a part of it that becomes a cell where the semicolon separates them
-FORMULA = re.compile(rf"\A(?=[\t\r\n]|\s*[{SIGNS}])|(?<=[;\t\r\n])(?=[^\S\t\r\n]*[{SIGNS}])")
+#: Quotes that are already there make no difference, so that each is distinguished from one that was added.
+FORMULA = re.compile(rf"\A(?='*[\t\r\n]|['\s]*[{SIGNS}])|(?<=[;\t\r\n])(?=(?:'|[^\S\t\r\n])*[{SIGNS}])")
 ESCAPED = re.compile(FORMULA.pattern.replace("(?=", "'(?="))
 BOM = b"\xef\xbb\xbf"  # tells Excel that a file is UTF-8
 

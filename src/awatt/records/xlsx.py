@@ -11,7 +11,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -45,14 +45,21 @@ class _Workbook(NamedTuple):
 
 
 def xlsx_to_jsonl(content: bytes, meter: Meter, most_rows: int | None = None) -> bytes:
-    """The rows of the first sheet, one JSON object per line; the first row has the names of the columns."""
-    out = io.BytesIO()
+    """The rows of the first sheet, one JSON object per line; the first row has the names of the columns.
+
+    A column without a name is called ``column 3``, by its place, if a row has a value in it.
+    """
+    names: list[str] = []
+    blocks: list[_Block] = []
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for number, row in enumerate(_table(archive, meter), 1):
                 line = to_json(row).encode("utf-8", errors="replace") + b"\n"
                 meter.add(rows=1, size=len(line))  # many columns make a long line of a short row
-                out.write(line)
+                if len(names) < len(row):
+                    names = list(row)
+                    blocks.append(_Block(len(names)))
+                blocks[-1].add(line)
                 if number == most_rows:
                     break
     except (_BadFileError, expat.ExpatError, ValueError, OverflowError) as error:
@@ -60,11 +67,29 @@ def xlsx_to_jsonl(content: bytes, meter: Meter, most_rows: int | None = None) ->
     except (zipfile.BadZipFile, KeyError, zlib.error, EOFError, RuntimeError):  # encrypted, or packed in another way
         problem = "it is damaged, protected by a password, or no workbook"
         raise AwattError(f"the file cannot be read as .xlsx ({problem}). Save it again, or as CSV.") from None
-    return out.getvalue()
+    return b"".join(block.complete(names, meter) for block in blocks)
+
+
+class _Block:
+    """Consecutive lines that have the first ``n_columns`` of all columns; later ones were found after them."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.n_columns, self.n_lines, self.lines = n_columns, 0, io.BytesIO()
+
+    def add(self, line: bytes) -> None:
+        self.n_lines += 1
+        self.lines.write(line)
+
+    def complete(self, names: list[str], meter: Meter) -> bytes:
+        """The lines with all columns, so that every format can store them."""
+        missing = "".join(f", {to_json(name)}: null" for name in names[self.n_columns :]).encode(errors="replace")
+        meter.add(size=len(missing) * self.n_lines)
+        # A text in JSON has no line break of its own, so this is found at the end of each line only.
+        return self.lines.getvalue().replace(b"}\n", missing + b"}\n")
 
 
 def _table(archive: zipfile.ZipFile, meter: Meter) -> Iterator[dict[str, Cell]]:
-    """Each row with text as an object of all columns."""
+    """Each row with text as an object of all columns found so far."""
     book = _read_workbook(archive, meter)
     names = set(archive.namelist())
     strings = _read_strings(archive, meter) if STRINGS in names else []
@@ -74,13 +99,15 @@ def _table(archive: zipfile.ZipFile, meter: Meter) -> Iterator[dict[str, Cell]]:
         if not header:
             header = _name_columns(row)
             continue
+        if unnamed := row.keys() - header.keys():
+            header |= _name_columns(dict.fromkeys(unnamed, ""), header.values())
         yield {name: row.get(column) for column, name in header.items()}
 
 
-def _name_columns(row: dict[int, Cell]) -> dict[int, str]:
-    """By their places; a name that occurs again gets a number."""
+def _name_columns(row: Mapping[int, Cell], known: Iterable[str] = ()) -> dict[int, str]:
+    """By their places; a name that occurs again, or is ``known``, gets a number."""
     header: dict[int, str] = {}
-    taken, times = set[str](), Counter[str]()
+    taken, times = set(known), Counter[str]()
     for column in sorted(row):
         name = wanted = " ".join(str(row[column]).split()) or f"column {column + 1}"
         while name in taken:
@@ -142,7 +169,7 @@ def _read_workbook(archive: zipfile.ZipFile, meter: Meter) -> _Workbook:
 
 
 def _read_strings(archive: zipfile.ZipFile, meter: Meter) -> list[str]:
-    """The texts that cells refer to; of several pieces with different fonts, without those that tell how to say it."""
+    """The texts that cells refer to; of several pieces with different fonts, without phonetic guides."""
     strings: list[str] = []
     pieces: list[str] = []
     inside: list[str] = []

@@ -89,7 +89,7 @@ class RunModel:
         return self.system.encoder.max_length
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
-        """Token ids of the texts, by the encoder's tokeniser."""
+        """Token ids of the texts, by the encoder's tokenizer."""
         return self.system.encoder.tokenize(texts)
 
     def knows_name(self, name: str) -> bool:

@@ -35,7 +35,7 @@ def score_episodes(
 ) -> Iterator[Scored]:
     """Score episodes 0 to ``episodes - 1`` of the corpus, in batches. Each sentence is encoded once.
 
-    ``sentences`` is the tokenised corpus, for callers that score it more than once.
+    ``sentences`` is the tokenized corpus, for callers that score it more than once.
     """
     sampler = EpisodeSampler(corpus, shape, seed)
     per_episode = shape.n_way * (shape.n_shot + shape.n_query) + shape.n_none

@@ -139,7 +139,7 @@ class System(nn.Module):
         )
 
     def save(self, path: Path, card: str) -> None:
-        """Write a run's folder: the system, its tokeniser and a model card."""
+        """Write a run's folder: the system, its tokenizer and a model card."""
         write_folder(path, RUN, self.to_config(), {**self.files(), CARD: card.encode()})
 
     def files(self) -> dict[str, bytes]:
@@ -185,7 +185,7 @@ class System(nn.Module):
 
 
 def _from_format_1(folder: Folder) -> dict[str, Any]:
-    """What a run of version 0.1.0 meant: simpler forms of two methods, and Eq. 3 as a linear layer computes it."""
+    """What a run of format 1, older than 0.1.0, meant: simpler forms of two methods, and Eq. 3 as a linear layer."""
     config = dict(folder.config)
     described = folder.path / "run.json"  # had the episode and the seed
     if described.is_file():

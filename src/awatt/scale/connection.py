@@ -30,7 +30,7 @@ def connected(address: str = LOCAL, workers: int | None = None) -> Iterator[Any]
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # report nothing to Ray's authors unless asked to
     options: dict[str, Any] = {"address": address, "logging_level": logging.ERROR, "log_to_driver": False}
     if address == LOCAL:
-        options |= {"num_cpus": workers or len(os.sched_getaffinity(0)), "include_dashboard": False}
+        options |= {"num_cpus": workers or count_cores(), "include_dashboard": False}
     try:
         ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -52,6 +52,11 @@ def _make_private() -> None:
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on any system: the loopback address only
     if not any(name.startswith("RAY_AUTH_") for name in os.environ):
         os.environ.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
+
+
+def count_cores() -> int:
+    """The cores that this process may use; macOS and Windows only say how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def count_workers(ray: Any, wanted: int | None) -> int:

@@ -4,9 +4,10 @@ Why not Ray Data's readers and writers: they convert cells, do not keep the orde
 name its line, and cannot resume. Here the output has the same bytes as that of the local engine.
 
 A part is finished when its file and then its report are written. If a worker or a machine is lost, its part is
-processed again and writes the same file. A resumed job reads the parts that have a report once more, and stops if their
-rows have changed. A task takes several parts if there are many. Only counts and faults return to the driver, so its
-memory grows by less than 1 kB per part, not with the rows, and the number of tasks depends on that of the workers only.
+processed again and writes the same file. A resumed job reads the parts that have a file and a report once more, and
+stops if their rows have changed. A task takes several parts if there are many. Only counts and faults return to the
+driver, so its memory grows by less than 1 kB per part, not with the rows, and the number of tasks depends on that of
+the workers only.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def detect_files(
             report.add_to(summary)
             kept[name] = PartLines(report.lines, report.header, report.faults)
 
-        reports = {name: report for name, report in job.reports() if name in parts}
+        reports = {name: report for name, report in job.reports(kind) if name in parts}
         checks = {
             names: ([(parts[name], reports[name]) for name in names], config)
             for names in bundle({name: parts[name].size for name in reports}, TASKS_PER_WORKER * workers)

@@ -132,13 +132,17 @@ class Job:
             job = {"settings": self.settings, "part_bytes": part_bytes}
             write_bytes(f"{self.folder}/{JOB}", json.dumps(job, indent=1).encode())
 
-    def reports(self) -> Iterator[tuple[str, PartReport]]:
-        """The names of the finished parts, and their reports."""
-        for name in list_folder(self.folder):
-            if name.startswith("part-") and name.endswith(".json"):
-                part = name.removesuffix(".json")
-                if (report := read_report(self.out, part)) is not None:
-                    yield part, report
+    def reports(self, kind: str) -> Iterator[tuple[str, PartReport]]:
+        """The names of the finished parts, and their reports. ``kind`` is the suffix of their files.
+
+        The report of a part whose file is gone is removed, so that the part is processed again.
+        """
+        names, written = list_folder(self.folder), set(list_folder(self.out))
+        parts = [name.removesuffix(".json") for name in names if name.startswith("part-") and name.endswith(".json")]
+        remove_files(self.folder, [f"{part}.json" for part in parts if f"{part}.{kind}" not in written])
+        for part in parts:
+            if f"{part}.{kind}" in written and (report := read_report(self.out, part)) is not None:
+                yield part, report
 
     def close(self) -> None:
         """Let other processes work on the job."""

@@ -27,7 +27,7 @@ class Shipped(NamedTuple):
 
             from awatt.detector.detector import AspectDetector
 
-            os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a task has one core; the tokeniser would use all
+            os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a task has one core; the tokenizer would use all
             folder = tempfile.TemporaryDirectory(prefix="awatt-")  # kept: the detector's model path is here
             for name, content in ray.get(self.files).items():
                 (Path(folder.name) / name).write_bytes(content)
