@@ -366,6 +366,19 @@ def test_jobs_are_for_this_machine(run: Run) -> None:
     assert "With --engine ray give --workers." in err
 
 
+@pytest.mark.parametrize(("option", "value"), [("--workers", "8"), ("--address", "nowhere:1")])
+def test_an_option_of_the_ray_engine_is_not_ignored_without_it(run: Run, option: str, value: str) -> None:
+    code, out, err = run("detect", "reviews.csv", "--aspects", "food", option, value)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{option} needs --engine ray. Add it, or" in err
+
+
+@pytest.mark.parametrize("given", [("--reviews",), ("--format", "csv"), ("--overwrite",), ("--title", "T")], ids=str)
+def test_an_option_of_the_report_page_is_not_ignored_without_it(run: Run, given: tuple[str, ...]) -> None:
+    code, out, err = run("report", "--aspects", "food", *given)
+    assert (code, out, err) == (2, "", f"awatt: {given[0]} needs --html OUT.\n")
+
+
 @pytest.mark.parametrize(("share", "noticed"), [(0, False), (1, False), (5, True)])
 def test_rows_of_several_sentences_are_noticed(run: Run, share: int, noticed: bool) -> None:
     rows = ["The pizza was cold. Our waiter smiled!"] * share + ["It was 9 p.m. or so, e.g. late."] * (20 - share)
@@ -608,6 +621,17 @@ def test_shares_are_compared_by_columns(run: Run, tmp_path: Path) -> None:
     code, _, err = run(*given, "--by", "city", "--overwrite")
     assert (code, "there is no column 'city'" in err) == (2, True)
     assert run(*given, "--by", "stars", "--resume").code == 2
+
+
+def test_a_column_that_the_first_rows_lack_can_be_compared_by(run: Run, tmp_path: Path) -> None:
+    late = [{"text": "We left.", **({"stars": n % 2} if n >= 1024 else {})} for n in range(1034)]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in late))
+    given = ("detect", tmp_path / "in.jsonl", "--aspects", "food", "--out", tmp_path / "out.jsonl")
+    made = json.loads(run(*given, "--by", "stars", "--json").out)
+    assert made["by"][0]["counts"] == [5, 5]
+    code, _, err = run(*given, "--by", "stars", "--by", "city", "--overwrite")
+    assert (code, "there is no column 'city' to compare by" in err) == (2, True)
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 1034  # what was found is not lost
 
 
 def test_a_csv_for_excel_is_marked_and_evaluates_nothing(run: Run, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_report(run: Run, examples: Path) -> None:
     code, out, err = run("report", "--examples", examples)
     assert (code, err) == (0, "")
     assert "weak: 1 example" in out
-    assert "How good it is cannot be known yet" in out
+    assert "The quality cannot be estimated yet" in out
     report = json.loads(run("report", "--examples", examples, "--json").out)
     assert [aspect["name"] for aspect in report["aspects"]] == ["food", "staff", "parking"]
 
@@ -74,7 +74,7 @@ def test_invalid_examples_are_a_one_line_error(run: Run, examples: Path) -> None
     assert code == 2
     assert "column 'text': no such column; the columns are: 'sentence', 'aspects'" in err
     done = run("report", "--examples", examples, "--text-column", "sentence")
-    assert (done.code, "cannot be known yet" in done.out) == (0, True)  # one example is too few
+    assert (done.code, "cannot be estimated yet" in done.out) == (0, True)  # one example is too few
 
 
 def test_explain_shows_what_detect_finds(run: Run, examples: Path, tmp_path: Path) -> None:

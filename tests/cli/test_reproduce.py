@@ -44,6 +44,13 @@ def test_the_list_has_every_table_and_figure_of_the_paper(run: Run) -> None:
         assert reported in out
 
 
+@pytest.mark.parametrize("item", ["table-full", "tables"])
+def test_an_address_is_not_ignored_without_the_ray_engine(run: Run, tmp_path: Path, item: str) -> None:
+    code, out, err = run("reproduce", item, "--dry-run", "--address", "nowhere:1", "--out", tmp_path)
+    assert (code, out) == (2, "")
+    assert "--address needs --engine ray. Add it, or leave out --address." in err
+
+
 def test_a_dry_run_lists_the_missing_runs_and_runs_nothing(run: Run, tmp_path: Path) -> None:
     code, out, err = run(
         "reproduce", "table-full", "--dry-run", "--seeds", "5 10", "--settings", "5x5", "--out", tmp_path

@@ -32,6 +32,7 @@ def test_a_labelled_file_gives_measures_with_intervals(run: Run, examples: Path,
     ("rows", "message"),
     [
         (["Nice view,view"], "has the label 'view', which the detector does not know"),
+        (["Nice view,view", "Loud,noise"], "has the labels 'noise', 'view', which the detector does not know"),
         (["a rude waiter,staff"], "every sentence of"),
         ([], "there is no labelled sentence"),
     ],

@@ -276,7 +276,7 @@ def test_a_sentence_under_two_aspects_mentions_both_and_duplicates_count_once() 
     ("examples", "message"),
     [
         ({}, "there are no aspects"),
-        ({"7": []}, "aspect '7' has no example, and its name says nothing"),
+        ({"7": []}, "aspect '7' has no example, and its name has no known word"),
         ({"food": ["fine", " "]}, "an example of aspect 'food' is ' '"),
         ({"food": [None]}, "an example of aspect 'food' is null"),
         ({"food": [float("nan")]}, "is nan"),

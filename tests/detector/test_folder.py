@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
+import shutil
+from copy import copy, deepcopy
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -43,6 +47,54 @@ def test_a_loaded_detector_gives_the_same_results(detector: AspectDetector, tmp_
 def test_a_saved_folder_includes_its_model(detector: AspectDetector, tmp_path: Path) -> None:
     loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / "saved"))
     assert Path(str(loaded.model)) == tmp_path / "saved"
+
+
+def test_a_loaded_detector_works_after_its_folder_is_deleted(
+    detector: AspectDetector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    loaded, wanted = AspectDetector.from_pretrained(folder), detector.detect_many(TEXTS)
+    stored = pickle.dumps(loaded)
+    assert len(stored) < 200_000
+    assert pickle.loads(stored).detect_many(TEXTS) == wanted
+    monkeypatch.chdir(tmp_path)
+    relative = AspectDetector.from_pretrained("saved")
+    monkeypatch.chdir(tmp_path.parent)
+    assert relative.detect_many(TEXTS) == wanted
+    shutil.rmtree(folder)
+    for each in (loaded, copy(loaded), deepcopy(loaded)):
+        assert each.detect_many(TEXTS) == wanted
+    assert loaded.report()
+    assert loaded.suggest(["cold tea", "warm tea"], 1)
+    assert loaded.add_aspect("music", ["loud music"]).aspects[-1] == "music"
+    again = AspectDetector.from_pretrained(loaded.save_pretrained(tmp_path / "again"))
+    assert again.aspects == ("food", "staff", "music")
+    with pytest.raises(AwattError, match=r"config\.json does not exist"):
+        loaded.fit(["soup"], [["food"]])
+    assert loaded.detect_many(TEXTS) == again.detect_many(TEXTS)  # which the failed fit did not change
+
+
+def test_a_loaded_detector_keeps_its_model_when_another_one_is_saved_in_its_folder(
+    detector: AspectDetector, tmp_path: Path
+) -> None:
+    folder = detector.save_pretrained(tmp_path / "saved")
+    loaded = AspectDetector.from_pretrained(folder)
+    other = AspectDetector.from_examples(EXAMPLES, threshold={"food": 0.3}, model="accurate")
+    other.save_pretrained(folder, overwrite=True)
+    assert loaded.detect_many(TEXTS) == detector.detect_many(TEXTS)
+    assert AspectDetector.from_pretrained(folder).detect_many(TEXTS) == other.detect_many(TEXTS)
+    texts, labels = [text for each in EXAMPLES.values() for text in each], [["food"]] * 2 + [["staff"]] * 2
+    assert loaded.fit(texts, labels).detect_many(TEXTS) == other.detect_many(TEXTS)  # a fit reads the folder again
+
+
+def test_a_threshold_that_is_a_mapping_but_no_dict_is_saved(detector: AspectDetector, tmp_path: Path) -> None:
+    detector.set_params(threshold=MappingProxyType({"food": 0.3}))
+    folder = detector.save_pretrained(tmp_path / "saved")
+    assert AspectDetector.from_pretrained(folder).threshold == {"food": 0.3}
+    assert "threshold `{'food': 0.3}`" in (folder / "README.md").read_text("utf-8")
+    for threshold in (np.float32(0.5), {"food": np.float32(0.5)}):
+        detector.set_params(threshold=threshold).save_pretrained(folder, overwrite=True)
+        assert AspectDetector.from_pretrained(folder).threshold == threshold
 
 
 def test_examples_can_be_left_out_of_the_folder(detector: AspectDetector, tmp_path: Path) -> None:

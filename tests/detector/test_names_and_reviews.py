@@ -50,9 +50,9 @@ def test_the_threshold_rises_with_the_examples_while_no_label_calibrates() -> No
 
 
 def test_names_that_say_nothing_are_refused() -> None:
-    with pytest.raises(AwattError, match="aspect '7' has no example, and its name says nothing"):
+    with pytest.raises(AwattError, match="aspect '7' has no example, and its name has no known word"):
         AspectDetector.from_names(["food", "7"])
-    with pytest.raises(AwattError, match="aspect 'ምግብ' has no example, and its name says nothing"):
+    with pytest.raises(AwattError, match="aspect 'ምግብ' has no example, and its name has no known word"):
         AspectDetector.from_names(["food", "ምግብ"])  # none of its letters is known
     with pytest.raises(AwattError, match="a list of names is needed"):
         AspectDetector.from_names("food")
@@ -143,6 +143,17 @@ def test_a_score_never_depends_on_the_batch() -> None:
 def test_a_sample_is_spread_over_the_file() -> None:
     assert sample_reviews(["a", "b", "c", "d", "e"], 3) == ["a", "c", "e"]
     assert sample_reviews(["a", " a ", "...", "", "b"]) == ["a", "b"]
+
+
+def test_reviews_are_read_only_as_far_as_they_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.detector.detector.FIRST_ROWS", 20)
+    left = iter(f"{REVIEWS[0]} {number}" for number in range(100))
+    detector = AspectDetector.from_examples(EXAMPLES, reviews=left)
+    assert detector.reviews is not None
+    assert len(detector.reviews.lengths) == 20
+    assert next(left).endswith(" 20")
+    with pytest.raises(AwattError, match="found the single text 'soup', but a list of texts is needed"):
+        AspectDetector.from_examples(EXAMPLES, reviews="soup")
 
 
 def test_the_command_takes_its_input_for_the_file(

@@ -1,4 +1,4 @@
-"""A report to hand over."""
+"""A report to share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from awatt.detector.comparison import compare
 from awatt.detector.findings import typical_rows
 from awatt.detector.groups import group_column
 from awatt.detector.quality import CoursePoint, measure, wilson
-from awatt.detector.report_page import ReportPage, describe_detector, line_chart, report_file
+from awatt.detector.report_page import ReportPage, _comparison, describe_detector, line_chart, report_file
 
 EXAMPLES = {
     "food": ["The soup was cold.", "Tasty bread.", "My burger was raw."],
@@ -52,6 +52,13 @@ class Tags(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+
+
+def test_the_number_of_aspects_that_are_not_shown_has_the_right_plural() -> None:
+    for count, said in ((12, "intervals.</p>"), (13, "1 further aspect with"), (14, "2 further aspects with")):
+        names = [f"aspect {number}" for number in range(count)]
+        made = compare(group_column("stars", [1, 2] * 9), np.ones((18, count), dtype=bool), names)
+        assert said in _comparison(made, dict.fromkeys(names, "red"))
 
 
 def test_a_report_has_the_shares_the_comparisons_and_typical_sentences(tmp_path: Path) -> None:

@@ -29,6 +29,16 @@ LABELS = [["food"]] * 5 + [["staff"]] * 5 + [["food", "staff"], [], []]
 MATRIX = np.array([[1, 0]] * 5 + [[0, 1]] * 5 + [[1, 1], [0, 0], [0, 0]])
 
 
+class Frame:
+    """The part of a pandas DataFrame that is used."""
+
+    def __init__(self, columns: tuple[object, ...], values: np.ndarray = MATRIX) -> None:
+        self.columns, self.values = columns, values
+
+    def to_numpy(self) -> np.ndarray:
+        return self.values
+
+
 def lower(texts: list[str]) -> list[str]:
     return [text.lower() for text in texts]
 
@@ -58,13 +68,29 @@ def test_a_matrix_in_a_matrix_out(y: Any) -> None:
 
 
 def test_a_data_frame_names_the_classes() -> None:
-    class Frame:  # the part of a pandas DataFrame that is used
-        columns = ("food", "staff")
+    assert AspectDetector().fit(np.array(TEXTS), Frame(("food", "staff"))).classes_.tolist() == ["food", "staff"]
 
-        def to_numpy(self) -> np.ndarray:
-            return MATRIX
 
-    assert AspectDetector().fit(np.array(TEXTS), Frame()).classes_.tolist() == ["food", "staff"]
+def test_columns_of_a_data_frame_in_another_order_are_found_by_name() -> None:
+    frame, turned = Frame(("food", "staff")), Frame(("staff", "food"), MATRIX[:, ::-1])
+    detector = AspectDetector(threshold=0.3).fit(TEXTS, frame)
+    assert detector.score(TEXTS, turned) == detector.score(TEXTS, MATRIX) > 0.9
+    tuned = AspectDetector().fit(TEXTS, frame).tune_threshold(TEXTS, turned).threshold
+    assert tuned == AspectDetector().fit(TEXTS, frame).tune_threshold(TEXTS, frame).threshold
+    ordered = AspectDetector(classes=["food", "staff"]).fit(TEXTS, turned)
+    assert ordered.classes_.tolist() == ["food", "staff"]
+    assert ordered.examples.labels.tolist() == MATRIX.astype(bool).tolist()
+    assert detector.score(TEXTS, Frame((0, 1))) == detector.score(TEXTS, MATRIX)  # these have no names
+    numbered = AspectDetector(threshold=0.3).fit(TEXTS, Frame((0, 1)))
+    assert numbered.score(TEXTS, Frame((1, 0), MATRIX[:, ::-1])) == detector.score(TEXTS, MATRIX)
+
+
+def test_other_columns_of_a_data_frame_are_an_error() -> None:
+    detector = AspectDetector().fit(TEXTS, Frame(("food", "staff")))
+    message = r"y has the columns \['food', 'waiters'\], but the classes are \['food', 'staff'\]. Rename the columns"
+    for use in (detector.score, detector.tune_threshold, AspectDetector(classes=["food", "staff"]).fit):
+        with pytest.raises(AwattError, match=message):
+            use(TEXTS, Frame(("food", "waiters")))
 
 
 def test_one_label_per_text() -> None:

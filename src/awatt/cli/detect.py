@@ -104,6 +104,7 @@ def detect(
 
     if source == STANDARD_STREAM == str(examples):
         raise AwattError("FILE and --examples are both stdin, which can be read once. Name a file for one of them.")
+    on_ray = is_ray(engine, address, workers)
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     config = BulkConfig(text_column, input_format, out_format, reviews, words, prefix, tuple(by or ()))
@@ -115,7 +116,7 @@ def detect(
     try:
         with _Progress(estimate_rows(source, input_format) if show else None, show) as progress:
             options["on_batch"] = progress.update
-            if is_ray(engine):
+            if on_ray:
                 if by:
                     raise AwattError("--by does not work with --engine ray. Use the local engine, or awatt report.")
                 if jobs > 1:

@@ -51,7 +51,7 @@ Thresholds = Annotated[
     typer.Option(
         "--threshold",
         metavar="X",
-        help="What to aim for: balanced (best expected F1; auto means it), precise (expected precision of 90 %) or "
+        help="What to aim for: balanced (best expected F1; auto is the same), precise (expected precision of 90 %) or "
         "thorough (expected recall of 90 %); or a number from 0 to 1; or ASPECT=X, repeatedly. [default: balanced]",
     ),
 ]
@@ -79,7 +79,7 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="ADDRESS",
-        help="Ray cluster: local (start one on this machine), auto (the running one), or HOST:PORT.",
+        help="Cluster of --engine ray: local (start one on this machine), auto (the running one), or HOST:PORT.",
     ),
 ]
 SplitReviews = Annotated[
@@ -108,10 +108,14 @@ Threads = Annotated[
 ]
 
 
-def is_ray(engine: str) -> bool:
-    """Whether the engine is Ray."""
+def is_ray(engine: str, address: str, workers: int | None = None) -> bool:
+    """Whether the engine is Ray. Raise if it is not and an option is given that only Ray uses."""
     from awatt.errors import AwattError
 
     if engine not in ("local", "ray"):
         raise AwattError(f"--engine is '{engine}', but local or ray is needed.")
+    for option, given in (("--workers", workers is not None), ("--address", address != "local")):
+        if given and engine != "ray":
+            other = ", or give --jobs instead" if option == "--workers" else f", or leave out {option}"
+            raise AwattError(f"{option} needs --engine ray. Add it{other}.")
     return engine == "ray"

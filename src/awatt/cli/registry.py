@@ -10,7 +10,7 @@ import typer
 
 
 def models() -> None:
-    """List the methods and their settings. Each with its paper and its number of parameters for vectors of 50."""
+    """List the methods and their settings. Each with its paper and its parameter count with 50-dimensional vectors."""
     from awatt.errors import require
 
     require("torch", "train")

@@ -1,4 +1,4 @@
-"""``awatt report``: how good the examples are, or with ``--html`` everything that was found in a file, to hand over."""
+"""``awatt report``: how good the examples are, or with ``--html`` everything that was found in a file, to share."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def report(
 
     Prints the expected F1, confusable aspects and examples that look mislabelled.
 
-    With --html, detect in FILE and write a page to hand over: how often each aspect is mentioned, by every column, over
+    With --html, detect in FILE and write a page to share: how often each aspect is mentioned, by every column, over
     time, with typical sentences and how good the detection is. Print it to get a PDF.
     """
     from awatt.detector.opening import open_detector
@@ -88,8 +88,10 @@ def report(
 
     if (source is None) != (html is None):
         raise AwattError("a page needs both: awatt report FILE --html OUT. Without them, the examples are checked.")
-    if html is None and (labels or title):
-        raise AwattError(f"{'--labels' if labels else '--title'} needs --html OUT.")
+    of_page = {"--labels": labels, "--title": title, "--reviews": reviews, "--format": input_format}
+    for option, given in {**of_page, "--overwrite": overwrite}.items():
+        if html is None and given:
+            raise AwattError(f"{option} needs --html OUT.")
     own_column = examples_text_column or ("text" if html else text_column)
     option = "--examples-text-column" if html else "--text-column"
     detector = open_detector(examples, model, aspects, threshold, mode, own_column, aspects_column, option)

@@ -101,6 +101,7 @@ def reproduce(
         for name, title in {**{name: item.title for name, item in ITEMS.items()}, **_FROM_RESULTS}.items():
             typer.echo(f"{name:<20} {title}")
         return
+    cluster = address if is_ray(engine, address) else None
     results = out / "quick" if quick else out
     if _FROM_RESULTS.keys() & set(items):
         _rewrite(items, results)
@@ -110,7 +111,7 @@ def reproduce(
     choice = Choice.parse(seeds, methods, settings, datasets, encoder or [])
     runs = [run for name in items for run in choose(ITEMS, name, "item").runs(choice)]
     overrides = ("training.episodes_per_epoch=20", "training.max_epochs=1") if quick else ()
-    if _run(runs, data, results, work, jobs, overrides, dry_run, address if is_ray(engine) else None):
+    if _run(runs, data, results, work, jobs, overrides, dry_run, cluster):
         _publish(items, choice, data, results)
 
 

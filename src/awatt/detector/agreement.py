@@ -13,10 +13,10 @@ from awatt.detector.quality import Measure, wilson
 
 @dataclass(frozen=True)
 class AspectAgreement:
-    """Sentences of which both said the same of an aspect.
+    """How often two people agree on an aspect.
 
-    ``kappa`` (Cohen) is the agreement beyond chance: 1 is complete, 0 is chance; None if both always said the same one
-    thing, which chance explains, too.
+    ``kappa`` (Cohen) is the agreement beyond chance: 1 is complete, 0 is chance; None if both always gave the
+    same answer, since chance agreement is then 1.
     """
 
     name: str

@@ -119,7 +119,8 @@ def detect_file(
     read = ReadAhead(Batch.of(batch, config.text_column) for batch in batches)
     if config.by and resume:
         raise AwattError("--by counts all rows, but --resume skips those that are done. Leave out one of them.")
-    summary.tally = Tally(config.by, detector.aspects) if config.by else None
+    optional = format_of(source, config.format)[0] == "jsonl"
+    summary.tally = Tally(config.by, detector.aspects, optional) if config.by else None
     kind, _ = format_of(out, config.out_format, OUT_FORMATS)
     if kind == "txt":
         raise AwattError(f"{out}: plain text cannot hold aspects. Write .jsonl, .csv, .tsv or .parquet.")
@@ -156,6 +157,8 @@ def detect_file(
             on_batch(summary)
         if not summary.rows:
             writer.write_header(make_tables.empty(detector, columns))
+    if summary.tally:
+        summary.tally.check()  # after everything has been written
     return summary
 
 

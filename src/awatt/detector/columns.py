@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Bools
+from awatt.arrays import Bools, starts
 from awatt.detector.examples import check_texts
 from awatt.detector.marks import Marks
 from awatt.detector.words import find_sentences
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
         return Batch(self.texts[rows], self.fields[rows])
 
     def content(self) -> bytes:
-        """To tell whether rows have changed: that of parts, one after the other, is that of the whole."""
+        """Bytes to hash, to see whether rows changed; the bytes of the parts joined are those of the whole."""
         if any(self.fields):
             rows = zip(self.texts, self.fields, strict=True)
             joined = "".join([f"{text}{_END}{fields or ''}{_END}" for text, fields in rows])
@@ -79,7 +79,7 @@ def find(detector: AspectDetector, texts: list[str], config: BulkConfig) -> Foun
     sentences = [find_sentences(text) for text in texts]
     counts = np.array(list(map(len, sentences)))
     found = detector.find([text for each in sentences for _, text in each], words=config.words)
-    first = np.cumsum(counts) - counts
+    first = starts(counts)
     marks, words = found.marks, None
     if config.words:
         if marks is not None:

@@ -74,20 +74,29 @@ def compare(column: Column, found: Bools, names: Sequence[str]) -> Comparison:
 class Tally:
     """Collects what comparisons need, batch by batch: a few bytes and the values of the columns per row."""
 
-    def __init__(self, columns: Sequence[str], aspects: Sequence[str]) -> None:
-        self.aspects = list(aspects)
+    def __init__(self, columns: Sequence[str], aspects: Sequence[str], optional: bool = False) -> None:
+        """With ``optional``, a row may lack a column, as in JSONL: only ``check`` raises for one that no row has."""
+        self.aspects, self._optional = list(aspects), optional
+        self._missing = dict.fromkeys(columns)  # that no row had so far
         self._values: dict[str, list[object]] = {name: [] for name in columns}
         self._mentioned = bytearray()  # one byte per row and aspect
 
     def add(self, values: Mapping[str, list[object]], found: Bools | None) -> None:
         """Add the values of some rows, and the aspects that each mentions. ``found`` (n_rows, n_aspects)"""
+        n_rows = 0 if found is None else len(found)
         for name, known in self._values.items():
-            if name not in values and not known:
-                raise AwattError(
-                    f"there is no column '{name}' to compare by. Check its name: upper and lower case count."
-                )
-            known += values.get(name, [None] * (0 if found is None else len(found)))
+            if n_rows and name in values:
+                self._missing.pop(name, None)
+            known += values.get(name, [None] * n_rows)
         self._mentioned += b"" if found is None else found.tobytes()
+        if not self._optional:
+            self.check()
+
+    def check(self) -> None:
+        """Raise if there are rows, but none of them has one of the columns."""
+        if self._mentioned and self._missing:
+            advice = "Check its name: upper and lower case count."
+            raise AwattError(f"there is no column '{next(iter(self._missing))}' to compare by. {advice}")
 
     def comparisons(self) -> list[Comparison]:
         """By each column whose shares say something."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from html import escape
 from itertools import compress, islice
 from pathlib import Path
@@ -22,7 +23,7 @@ from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_t
 from awatt.detector.finding import Finder, make_detections, split_long
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
-from awatt.detector.models import FAST, Model, load_model
+from awatt.detector.models import FAST, KeptModel, Model, load_model
 from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
@@ -40,7 +41,7 @@ _log = logging.getLogger(__name__)
 class AspectDetector:
     """Finds the aspects that a sentence mentions, given a few example sentences per aspect.
 
-    - ``threshold``: what to aim for: "balanced" (the best expected F1; "auto" means it), "precise" (an expected
+    - ``threshold``: what to aim for: "balanced" (the best expected F1; "auto" is the same), "precise" (an expected
       precision of at least 90 %) or "thorough" (an expected recall of at least 90 %); or a number from 0 to 1; or a
       dict from aspect to any of these. Each call can override it; changing it needs no new fit.
     - ``mode``: "auto" is the model's own rule. The bundled models, and a run with the acceptance threshold, decide on
@@ -94,7 +95,7 @@ class AspectDetector:
             if not count and not model.knows_name(aspect):
                 why, advice = f"{self.model} does not read names", "Give it at least one sentence, or leave it out."
                 if reads_names:
-                    why, advice = "its name says nothing", "Give it an example sentence, or a name in words."
+                    why, advice = "its name has no known word", "Give it an example sentence, or a name in words."
                 raise AwattError(f"aspect '{aspect}' has no example, and {why}. {advice}")
         if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
             found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
@@ -132,7 +133,8 @@ class AspectDetector:
             return None
         if isinstance(reviews, Sentences):
             return reviews
-        return model.tokenize(sample_reviews(islice(check_texts(reviews), FIRST_ROWS)))
+        first = reviews if isinstance(reviews, str) else islice(reviews, FIRST_ROWS)  # a single text is an error
+        return model.tokenize(sample_reviews(check_texts(first)))
 
     @property
     def reviews(self) -> Sentences | None:
@@ -164,8 +166,13 @@ class AspectDetector:
 
     @property
     def loaded_model(self) -> Model:
-        """The model in use, loaded from its folder."""
-        return load_model(self.model)
+        """The model in use. It is loaded once and kept, whatever happens to its folder; ``fit`` loads it again."""
+        kept = getattr(self, "_kept", None)
+        model = kept.model if kept is not None and kept.name == self.model else None
+        if model is None:
+            model = load_model(self.model)
+            self._kept = KeptModel(self.model, model)
+        return model
 
     @property
     def aspects(self) -> tuple[str, ...]:
@@ -290,16 +297,19 @@ class AspectDetector:
     def fit(self, X: Iterable[str], y: Any, reviews: Iterable[str] | None = None) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn from texts and their labels: a list of label lists, or an indicator matrix (n_texts, n_classes).
 
-        An empty list, or a row of zeros, is an off-topic text. ``reviews`` as in `from_examples`.
+        An empty list, or a row of zeros, is an off-topic text. The columns of a data frame name the classes, and here
+        and later they are found by these names. ``reviews`` as in `from_examples`.
         """
         texts = check_texts(X)
         labels, classes, indicators = read_targets(y, self.classes, len(texts))
         if not labels.any():
             raise AwattError("no text has a label, so there is nothing to learn. Label at least one text.")
-        self._learn_anew(
-            Examples.from_indicators(texts, labels, list(map(str, classes))), reviews
-        )._warn_about_empty_aspects()
-        self.classes_, self.indicators_ = np.array(list(classes)), indicators
+        examples = Examples.from_indicators(texts, labels, list(map(str, classes)))
+        learned = copy(self)  # if it fails, this one still has the model that it learned with
+        learned._kept = KeptModel(self.model, load_model(self.model))
+        learned._learn_anew(examples, reviews)._warn_about_empty_aspects()
+        learned.classes_, learned.indicators_ = np.array(list(classes)), indicators
+        self.__dict__.update(learned.__dict__)
         return self
 
     def predict_proba(self, X: Iterable[str]) -> Floats:  # noqa: N803

@@ -230,9 +230,9 @@ def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[B
     """``y`` as an indicator matrix (n_texts, n_classes), the classes, and whether ``y`` was such a matrix itself.
 
     ``y`` is a list of label lists, or an indicator matrix: an array, a sparse matrix, lists of 0 and 1, or a data
-    frame, whose column names become the classes.
+    frame, whose column names become the classes. Where the classes are known, its columns are found by their names.
     """
-    named = getattr(y, "columns", None) if classes is None else classes
+    columns = None if getattr(y, "columns", None) is None else list(y.columns)
     for convert in ("toarray", "to_numpy"):
         if hasattr(y, convert):
             y = getattr(y, convert)()
@@ -249,7 +249,8 @@ def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[B
         raise AwattError(f"y holds {short_repr(rows[0])}, but needs a list of labels per text. {advice}") from None
     if all(isinstance(label, str) for row in rows for label in row) and getattr(y, "ndim", 1) == 1:
         return _from_label_lists(rows, classes)
-    return _from_matrix(rows, named)
+    matrix, classes = _from_matrix(rows, columns if classes is None else classes)
+    return matrix if columns is None else matrix[:, _places(columns, classes)], classes, True
 
 
 def _from_label_lists(rows: list[list[str]], classes: Sequence[Any] | None) -> tuple[Bools, list[Any], bool]:
@@ -264,7 +265,7 @@ def _from_label_lists(rows: list[list[str]], classes: Sequence[Any] | None) -> t
     return matrix, found, False
 
 
-def _from_matrix(rows: list[list[Any]], named: Sequence[Any] | None) -> tuple[Bools, list[Any], bool]:
+def _from_matrix(rows: list[list[Any]], named: Sequence[Any] | None) -> tuple[Bools, list[Any]]:
     width = len(rows[0]) if rows else 0
     for number, row in enumerate(rows):
         if len(row) != width or any(value not in (0, 1) for value in row):
@@ -273,4 +274,15 @@ def _from_matrix(rows: list[list[Any]], named: Sequence[Any] | None) -> tuple[Bo
     found = list(range(width)) if named is None else list(named)
     if len(found) != width:
         raise AwattError(f"y has {width} columns, but there are {len(found)} classes. Give one name per column.")
-    return np.array(rows, dtype=bool).reshape(len(rows), width), found, True
+    return np.array(rows, dtype=bool).reshape(len(rows), width), found
+
+
+def _places(columns: list[Any], classes: Sequence[Any]) -> list[int]:
+    """The place of each class among the columns of a data frame; in order if those are only numbered."""
+    given, wanted = (list(map(str, np.array(list(names)).tolist())) for names in (columns, classes))
+    if sorted(given) == sorted(wanted):
+        return list(map(given.index, wanted))
+    if columns == list(range(len(columns))):
+        return columns
+    found = f"y has the columns {short_repr(columns)}, but the classes are {short_repr(list(classes))}"
+    raise AwattError(f"{found}. Rename the columns, or give y.to_numpy() with one column per class, in this order.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from awatt.arrays import Bools, Sentences
+from awatt.arrays import Bools, Sentences, starts
 from awatt.data.episode import Prediction
 from awatt.detector.marks import Found, Marks, marker
 from awatt.detector.models import Model
@@ -51,8 +51,8 @@ class Finder(NamedTuple):
         marked = Marks.join(marks) if words and marks else None
         if windows:
             counts = np.array(list(map(len, windows)))
-            scores = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
-            accepted = np.logical_or.reduceat(accepted, np.cumsum(counts) - counts)
+            scores = np.maximum.reduceat(scores, starts(counts))
+            accepted = np.logical_or.reduceat(accepted, starts(counts))
             shifts = np.array([shift for each in windows for shift, _ in each])
             marked = None if marked is None else marked.merge(np.repeat(np.arange(len(texts)), counts), shifts)
         return Found(scores, accepted, marked)
@@ -87,18 +87,18 @@ class Finder(NamedTuple):
 
 
 def make_detections(
-    aspects: Sequence[str], texts: Sequence[str], starts: Sequence[int], found: Found
+    aspects: Sequence[str], texts: Sequence[str], offsets: Sequence[int], found: Found
 ) -> list[Detection]:
-    """One per text; ``starts`` is where each begins in its review, and word offsets are shifted by it."""
+    """One per text; ``offsets`` is where each begins in its review, and word offsets are shifted by it."""
     deciding: list[dict[str, list[Word]]] = [{} for _ in texts]
     if found.marks is not None:
         for number, aspect in zip(*(axis.tolist() for axis in np.nonzero(found.accepted)), strict=True):
             deciding[number][aspects[aspect]] = []
         *columns, weights = found.marks
         for number, aspect, begin, end, weight in zip(*(column.tolist() for column in columns), weights, strict=True):
-            shift, word = starts[number], texts[number][begin:end]
+            shift, word = offsets[number], texts[number][begin:end]
             deciding[number][aspects[aspect]].append(Word(word, begin + shift, end + shift, weight))
-    rows = zip(texts, starts, found.scores.round(4).tolist(), found.accepted.tolist(), deciding, strict=True)
+    rows = zip(texts, offsets, found.scores.round(4).tolist(), found.accepted.tolist(), deciding, strict=True)
     return [
         Detection(text, list(compress(aspects, hits)), dict(zip(aspects, scores, strict=True)), words, start)
         for text, start, scores, hits, words in rows

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TYPICAL = 4  # sentences per aspect
 LENGTHS = (20, 220)  # characters of a typical sentence, where there are such
-USED = 0.1  # what a word that an earlier sentence has shown still counts
+USED = 0.1  # weight left to a word that a chosen sentence already contains
 SURE = 0.01  # what each point of a score adds
 WORD = re.compile(r"[^\W\d_]{3,}")
 

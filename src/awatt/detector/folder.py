@@ -20,6 +20,7 @@ from awatt import __version__
 from awatt.arrays import Sentences
 from awatt.aspect_model.schema import check_sentences
 from awatt.detector.examples import MAX_ASPECTS, Examples
+from awatt.detector.thresholds import Threshold
 from awatt.detector.trial import check_state, try_detector
 from awatt.errors import AwattError, DataError
 from awatt.files import file_advice, interrupts_blocked
@@ -109,10 +110,21 @@ def _write(detector: AspectDetector, folder: Path, examples: bool) -> None:
         "classes": detector.classes_.tolist(),
         "indicators": detector.indicators_,
         "examples": detector.counts_.tolist(),
-        "threshold": detector.threshold,
+        "threshold": _plain(detector.threshold),
         "mode": detector.mode,
     }
     write_folder(folder, DETECTOR, config, files)
+
+
+def _plain(threshold: Threshold) -> str | float | dict[str, str | float]:
+    """As JSON can hold it: any mapping as a dict, a number of numpy as Python's."""
+    if isinstance(threshold, Mapping):
+        return {name: _plain_number(value) for name, value in threshold.items()}
+    return _plain_number(threshold)
+
+
+def _plain_number(value: str | float) -> str | float:
+    return value if isinstance(value, str | int | float) else float(value)
 
 
 def _card(detector: AspectDetector, examples: bool) -> str:
@@ -122,7 +134,7 @@ def _card(detector: AspectDetector, examples: bool) -> str:
         [
             "# Aspect detector",
             "",
-            f"Made with awatt {__version__}; mode `{detector.mode}`, threshold `{detector.threshold}`; {kept}.",
+            f"Made with awatt {__version__}; mode `{detector.mode}`, threshold `{_plain(detector.threshold)}`; {kept}.",
             "",
             "```python",
             "from awatt import AspectDetector",

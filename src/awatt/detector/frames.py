@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from awatt.arrays import starts
 from awatt.data.episode import Prediction
 from awatt.detector.thresholds import Threshold
 from awatt.detector.words import find_sentences
@@ -71,5 +72,5 @@ def _predict(
         return detector.predictions(texts, threshold)
     parts = [[sentence for _, sentence in find_sentences(text)] for text in texts]
     found = detector.predictions([sentence for part in parts for sentence in part], threshold)
-    starts = np.cumsum([0, *map(len, parts[:-1])])
-    return Prediction(*(np.maximum.reduceat(column, starts, axis=0) for column in found))
+    first = starts(np.array(list(map(len, parts))))
+    return Prediction(*(np.maximum.reduceat(column, first, axis=0) for column in found))

@@ -36,7 +36,7 @@ class Column:
 
     @property
     def comparable(self) -> bool:
-        """Whether shares by its groups say something."""
+        """Whether comparing its groups is meaningful."""
         return self.kind != "free" and len(set(self.places) - {-1}) > 1
 
 

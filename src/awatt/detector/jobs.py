@@ -74,7 +74,7 @@ def open_jobs(
 
 
 def _hand_out(tasks: SimpleQueue[_Task | None], connection: Connection) -> None:
-    """Give batches to a worker, some ahead of what comes back, until there is None."""
+    """Send batches to a worker, a few ahead of its results, until None is queued."""
     given: deque[Future[DetectedBatch]] = deque()
     while True:
         if len(given) < AHEAD:

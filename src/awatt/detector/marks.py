@@ -33,7 +33,7 @@ class Marks(NamedTuple):
     weights: list[float]
 
     def merge(self, owners: Integers, shifts: Integers) -> Marks:
-        """Of texts that are made of these: text number n is a part of ``owners[n]``, at the offset ``shifts[n]``."""
+        """Map marks of parts to whole texts: part n belongs to text ``owners[n]`` at offset ``shifts[n]``."""
         moved = Marks(
             owners[self.texts],
             self.aspects,

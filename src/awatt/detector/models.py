@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,7 @@ class Model(EpisodeModel, Protocol):
 
     @property
     def decides_per_sentence(self) -> bool:
-        """Whether its threshold is another one for each sentence, rather than a number per aspect."""
+        """Whether the threshold varies per sentence instead of being one number per aspect."""
 
     def tokenize(self, texts: Sequence[str]) -> Sentences:
         """Token ids of the texts."""
@@ -93,6 +93,19 @@ class Model(EpisodeModel, Protocol):
 
     def config(self) -> dict[str, Any]:
         """The settings for ``config.json``."""
+
+
+class KeptModel:
+    """The model of a detector, and the name by which it was loaded. Copies share it; a pickle leaves it out."""
+
+    def __init__(self, name: str | Path | None = None, model: Model | None = None) -> None:
+        self.name, self.model = name, model
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[KeptModel], tuple[()]]:
+        return KeptModel, ()
 
 
 def model_folder(model: str | Path | None) -> Path:

@@ -18,11 +18,11 @@ from awatt.errors import AwattError
 Floats = npt.NDArray[np.float64]
 
 MOST_WORDS = 250  # that are grouped
-ALIKE = 0.35  # mean cosine up to which groups are joined; words that most reviews share are taken off before
+ALIKE = 0.35  # groups are joined while their mean cosine, less what most reviews share, is at least this
 PAIRED = 0.5  # share of a word's sentences from which its neighbour is part of the name: "front desk"
 N_SENTENCES = 3  # typical ones
 LOOKED_AT = 60  # sentences per group, among which these are chosen
-DIFFERENT = 0.2  # how much likeness to a chosen sentence takes off
+DIFFERENT = 0.2  # penalty per unit of similarity to a chosen sentence
 BEST_LENGTH = (4, 25)  # words of a sentence that is easy to read
 
 
@@ -88,7 +88,7 @@ class Topics:
     def suggest(
         self, model: Model, count: int, skip: Callable[[str, Integers], bool] = lambda name, members: False
     ) -> list[SuggestedAspect]:
-        """The first groups that are not to be skipped, which is asked with the name and the sentences' positions."""
+        """The first ``count`` groups for which ``skip(name, positions)`` is false."""
         found: list[SuggestedAspect] = []
         for group, members in self.groups:
             words = self.nouns[group].tolist()

@@ -19,7 +19,7 @@ def _set(words: str) -> frozenset[str]:
 TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|\n")  # letters, digits, one sign, or the end of a sentence
 END = "\n"
 DETERMINERS = _set("the a an my our your his her their its this these those no some any")
-#: before a word, they say that it is no noun
+#: the word after one of these is not a noun
 NOT_BEFORE_NOUNS = _set("is was are were be been very so too really not to and or ,")
 #: frequent words that name nothing; the parts of "didn't" and "we've", too
 FUNCTION_WORDS = DETERMINERS | _set(

@@ -50,7 +50,7 @@ def open_detector(
             read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
         detector = AspectDetector(model=model)
         detector.check(read.validated())
-        detector = AspectDetector.from_examples(read, model=model)
+        detector.learn(read)
     if threshold:
         detector.set_params(threshold=parse_thresholds(threshold))
     if mode is not None:

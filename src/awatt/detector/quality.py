@@ -114,9 +114,10 @@ def measure_file(
     known = {name for record in records for name in record.aspects}
     unknown = sorted(known.difference(detector.aspects))
     if unknown:
-        named = ", ".join(f"'{name}'" for name in unknown[:5])
+        named = "label " if len(unknown) == 1 else "labels "
+        named += ", ".join(f"'{name}'" for name in unknown[:5])
         advice = "Use the same names in both, or add examples of them."
-        raise AwattError(f"{path} has the label {named}, which the detector does not know. {advice}")
+        raise AwattError(f"{path} has the {named}, which the detector does not know. {advice}")
     learned = set(detector.examples_.texts) if detector.examples_ else set()
     kept = [record for record in records if record.text.strip() not in learned]
     if records and not kept:

@@ -1,4 +1,4 @@
-"""What to expect of a detector, as far as it can be known, and what left-out examples show."""
+"""Expected quality of a detector, and leave-one-out results on its examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from awatt.arrays import Bools
 from awatt.aspect_model.estimates import Estimate
-from awatt.aspect_model.learner import FOLDS, OnPart
+from awatt.aspect_model.learner import FOLDS, LearnedAspects, OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.data.episode import Prediction
 from awatt.detector.examples import Examples
@@ -29,7 +29,8 @@ FEW = 3  # an aspect with fewer examples is called weak
 MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are reported as confusable
 RESAMPLES = 1000
 UNKNOWN = (
-    "How good it is cannot be known yet: label some sentences as they come in your reviews, off-topic ones included."
+    "The quality cannot be estimated yet. "
+    "Label some randomly chosen sentences of your reviews, including off-topic ones."
 )
 
 
@@ -51,7 +52,7 @@ class AspectReport:
     recall: float | None  # share of its examples in which it is found; None with fewer than two, as the next two
     precision: float | None  # share of the examples in which it is found that are its own
     f1: float | None
-    expected_precision: Expectation | None = None  # None where it cannot be known
+    expected_precision: Expectation | None = None  # None where it cannot be estimated
     expected_recall: Expectation | None = None
     expected_f1: Expectation | None = None
 
@@ -86,8 +87,8 @@ class Report:
     f1_interval: tuple[float, float]  # 95 %, bootstrapped over examples
     n_examples: int
     left_out: int  # number of examples left out at a time
-    expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be known yet
-    n_reviews: int = 0  # sentences of the file that were looked at
+    expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be estimated yet
+    n_reviews: int = 0  # unlabelled sentences of the file that were used; 0 also if there were too few
 
     def expectations(self) -> list[str]:
         """What to expect on the file, in sentences."""
@@ -96,12 +97,13 @@ class Report:
         if expected is not None:
             where = "sentences like those labelled"
             if self.n_reviews:
-                where = f"your reviews, of which {self.n_reviews} sentences were looked at"
+                were = "was" if self.n_reviews == 1 else "were"
+                where = f"your reviews, of which {plural(self.n_reviews, 'sentence')} {were} looked at"
             numbers = f"{expected.value:.2f} ({expected.low:.2f} to {expected.high:.2f})"
             lines = [f"Expect an F1 of about {numbers} on {where}."]
         if (low, high) != (0.0, 1.0):
             groups = "one at a time" if self.left_out == 1 else f"{self.left_out} at a time"
-            counted = f"{self.n_examples} examples, left out {groups}"
+            counted = f"{plural(self.n_examples, 'example')}, left out {groups}"
             lines.append(f"On the examples themselves F1 is {_two(self.f1)} ({low:.2f} to {high:.2f}; {counted}).")
         return lines
 
@@ -180,7 +182,8 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
                 expected_recall=_expectation(expected.recall),
                 expected_f1=_expectation(expected.f1),
             )
-    reviews = detector.reviews
+    learned = detector.fitted_
+    with_file = isinstance(learned, LearnedAspects) and learned.biases is not None
     return Report(
         aspects,
         _confusions(examples.aspects, truth, found),
@@ -190,7 +193,7 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
         count,
         -(-count // groups),
         None if quality is None else _expectation(quality.macro_f1),
-        0 if reviews is None else len(reviews.lengths),
+        len(learned.known_values) if with_file else 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""A report to hand over: one HTML file without scripts or anything loaded, that also prints well."""
+"""A report to share: one HTML file without scripts or anything loaded, that also prints well."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _comparison(comparison: Comparison, colours: dict[str, str]) -> str:
         for each in shown
     )
     left = len(comparison.aspects) - len(shown)
-    rest = f" {plural(left, 'further aspect')} that differ less are not shown." if left else ""
+    rest = f" Not shown: {plural(left, 'further aspect')} with smaller differences." if left else ""
     drawn = "The bands" if comparison.kind == "time" else f"A full bar is {percent(top)}; the thin lines"
     return f'<div class="panels">{panels}</div><p class="soft">{drawn} are 95 % intervals.{rest}</p>'
 

@@ -1,4 +1,4 @@
-"""The file as evidence: a bounded sample of it, which a detector looks at without labels."""
+"""A bounded sample of a file's unlabelled sentences."""
 
 from __future__ import annotations
 
@@ -47,15 +47,12 @@ def read_sentences(path: str, text_column: str, format: str | None, split: bool)
 
 
 class ReadAhead:
-    """Batches of rows with their content, of which the first can be looked at before they are due.
-
-    Nothing is read twice.
-    """
+    """Batches of rows, with a way to peek at the first ones. Nothing is read twice."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self._batches = batches
         self._ahead: deque[tuple[Batch, bytes]] = deque()
-        self._error: DataError | None = None  # of the reading, for when it is due
+        self._error: DataError | None = None  # read error, raised when iteration reaches it
 
     def texts(self, most_batches: int | None = None) -> Iterator[str]:
         """The texts of the first batches; of fewer if they are large, because they are held in memory."""

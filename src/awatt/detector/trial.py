@@ -33,7 +33,7 @@ _ADVICE = "Copy or save the folder again."
 
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
-    """Whatever arrays that do not fit together lead to is one error of the folder."""
+    """Report any failure caused by inconsistent arrays as one error about the folder."""
     log = logging.getLogger("awatt.research.run_model")  # its advice on thresholds is not meant for a trial
     before, log.disabled = log.disabled, True
     try:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from awatt.arrays import starts
 from awatt.detector.results import Word
 
 #: letters and digits with joining characters ("didn't", "check-in", "3.5"), or one symbol such as an emoji
@@ -68,7 +69,7 @@ class Windows:
     def of(cls, texts: Sequence[str], tokenizer: Tokenizer, max_length: int) -> Self:
         """Split each text that is too long."""
         split = [[part for _, part in split_windows(text, tokenizer, max_length)] for text in texts]
-        return cls(list(chain.from_iterable(split)), np.cumsum([0, *map(len, split)], dtype=np.int64)[:-1])
+        return cls(list(chain.from_iterable(split)), starts(np.array(list(map(len, split)), dtype=np.int64)))
 
     def highest(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The highest value of all parts of a text: (n_parts, n) -> (n_texts, n)."""
