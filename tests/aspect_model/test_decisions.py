@@ -26,6 +26,12 @@ def test_nothing_is_precise_enough() -> None:
     assert thresholds(np.array([[0.5], [0.2]]), "precise")[0] == 0.9
 
 
+@pytest.mark.parametrize("probability", [0.0, 1e-15])
+def test_thorough_does_not_fail_for_an_aspect_without_any_probability(probability: float) -> None:
+    cut = thresholds(np.full((20, 1), probability), "thorough")[0]
+    assert 0 <= cut <= probability
+
+
 def test_weights_count_as_repeated_sentences() -> None:
     twice = thresholds(np.array([[0.9], [0.6], [0.6], [0.1]]), "balanced")
     weighted = thresholds(np.array([[0.9], [0.6], [0.1]]), "balanced", np.array([1.0, 2.0, 1.0]))

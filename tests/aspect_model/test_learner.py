@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from awatt.arrays import logistic
 from awatt.aspect_model.classifiers import shown_attention
 from awatt.aspect_model.estimates import estimate_quality
 from awatt.aspect_model.learner import (
     MOST_TABULATED,
     LearnedAspects,
     TrainedParts,
-    known_probabilities,
     learn,
     left_out_probabilities,
     probabilities,
@@ -119,7 +119,7 @@ def test_more_of_a_score_is_never_less_likely() -> None:
 
 def test_thorough_expects_to_find_nine_in_ten() -> None:
     learned = teach(TEXTS, LABELS, ASPECTS)
-    likely = known_probabilities(learned)
+    likely = logistic(learned.calibration.logits(learned.known_values))
     accepted = likely >= learned.thresholds.thorough
     assert ((likely * accepted).sum(0) >= 0.9 * likely.sum(0) - 1e-9).all()
 

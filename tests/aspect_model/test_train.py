@@ -17,8 +17,9 @@ from awatt.aspect_model.model import AspectModel
 from awatt.aspect_model.packing import pack
 from awatt.aspect_model.student.module import StudentConfig, StudentModule, export
 from awatt.aspect_model.tasks import INTENTS, UNLABELLED, Pool, TaskConfig, draw_task, read_pool
-from awatt.aspect_model.train import DATASETS, load_merged, train
+from awatt.aspect_model.train import load_merged, train
 from awatt.aspect_model.train_networks import TrainDetectorConfig
+from awatt.data.fewasp import DATASETS
 from awatt.data.sampler import EpisodeShape
 from awatt.errors import AwattError
 from awatt.metrics import reliability

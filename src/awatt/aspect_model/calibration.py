@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Bools
+from awatt.arrays import Bools, logistic
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def calibrate(values: Floats, labels: Bools, sentence_weights: Floats, prior: Ca
     found, curvature = start.copy(), np.diag(precision)
     for _ in range(_STEPS):
         logits = values @ found[:n_values] + found[n_values] + found[n_values + 1 :]
-        expected = 1 / (1 + np.exp(-logits))
+        expected = logistic(logits)
         gradient = _gradient(sentence_weights[:, None] * (expected - labels), values) + precision * (found - start)
         certainty = sentence_weights[:, None] * expected * (1 - expected)
         curvature = _curvature(certainty, values) + np.diag(precision)
@@ -111,9 +111,8 @@ def representative_weights(labels: Bools, probabilities: Floats) -> Floats:
     calibration would find too much. Nobody tells which sentences were chosen and which were drawn from the file, but
     two things are known. Hardly anybody chooses more than ten of a group (an aspect, or off-topic): of a group with n
     labels at least n - 10 came as they are. And the file's own probabilities (n_file, n_aspects; none without a file)
-    say how often each group should come: the largest sample that can be among the labels has the smallest count / share
-    of the frequent groups as its size. A group counts what the more generous of the two says; a sentence as its least
-    group.
+    say how often each group should come: at most min(count / share) labels, over the frequent groups, can be a random
+    sample. A group's weight is the larger of the two estimates; a sentence has the lowest weight of its groups.
     """
     groups = np.concatenate([labels, ~labels.any(1, keepdims=True)], 1)
     counts = np.maximum(groups.sum(0), 1)

@@ -1,4 +1,4 @@
-"""Input that nothing can be learned from: it is said, not scored."""
+"""Reject examples from which nothing can be learned."""
 
 from __future__ import annotations
 

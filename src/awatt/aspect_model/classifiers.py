@@ -62,7 +62,7 @@ class Scores(NamedTuple):
 
     attended: Floats  # the last classifier
     whole: Floats  # the first one
-    word: Floats  # how much the words speak for the aspect that do so most
+    word: Floats  # how strongly the most relevant words indicate the aspect
     nearest: Floats  # likeness to the aspect's nearest examples
     negative: Floats  # likeness to the nearest labelled sentences without the aspect
     name: Floats  # likeness of words to the aspect's name

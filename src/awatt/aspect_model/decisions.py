@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import logistic
+
 Floats = npt.NDArray[np.float64]
 
 WANTED = 0.9  # expected precision of "precise", expected recall of "thorough"
@@ -44,8 +46,9 @@ def precise(expected: Expected) -> int | None:
 
 
 def thorough(expected: Expected) -> int | None:
-    """The cut that finds the least with an expected recall of at least 90 %."""
-    return int(np.flatnonzero(expected.recall >= WANTED - 1e-9)[0])
+    """The cut that finds the least with an expected recall of at least 90 %, or all if nothing is to be found."""
+    enough = np.flatnonzero(expected.recall >= WANTED - 1e-9)
+    return int(enough[0]) if len(enough) else len(expected.recall) - 1
 
 
 class Thresholds(NamedTuple):
@@ -80,7 +83,7 @@ def common_threshold(probabilities: Floats, weights: Floats) -> float:
 def move_towards(thresholds: Floats, target: Floats | float, share: Floats | float) -> Floats:
     """Part of the way to other thresholds, in log-odds: 0 is not at all, 1 is all the way. The same shape."""
     moved = (1 - share) * _log_odds(thresholds) + share * _log_odds(np.asarray(target))
-    return np.asarray(1 / (1 + np.exp(-moved)))
+    return logistic(np.asarray(moved))
 
 
 def _log_odds(probabilities: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""How good to expect a detector to be: precision, recall and F1 with intervals that know what is not known.
+"""Expected precision, recall and F1, with intervals that reflect how much the labels show.
 
 The calibration's posterior says which other calibrations the labels allow. Under each of them the file's labels, and
 with them precision, recall and F1 at the thresholds in use, would be others: their spread is the interval.
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import logistic
 from awatt.aspect_model.learner import LearnedAspects
 
 Floats = npt.NDArray[np.float64]
@@ -73,11 +74,11 @@ def estimate_quality(learned: LearnedAspects, thresholds: Floats) -> Quality | N
 def expect_under_posterior(learned: LearnedAspects, thresholds: Floats) -> Expectation:
     """Draw calibrations, and labels by them; what is accepted stays as it is.
 
-    Labels are drawn, too, as whoever measures it will meet a limited number of them: of a rare aspect only a few.
+    Labels are drawn, too, because any measurement has only a limited number of labels: of a rare aspect only a few.
     """
     calibration, values = learned.calibration, learned.known_values
     weights = learned.known_weights[:, None]
-    accepted = 1 / (1 + np.exp(-calibration.logits(values))) >= thresholds
+    accepted = logistic(calibration.logits(values)) >= thresholds
     n_values = values.shape[2]
     rng = np.random.default_rng(0)
     noise = rng.multivariate_normal(np.zeros(len(calibration.covariance)), calibration.covariance, DRAWS)
@@ -85,7 +86,7 @@ def expect_under_posterior(learned: LearnedAspects, thresholds: Floats) -> Expec
     for number, drawn in enumerate(noise):
         slope = calibration.weights + drawn[:n_values]
         shift = calibration.shift + drawn[n_values] + drawn[n_values + 1 :]
-        likely = 1 / (1 + np.exp(-(values @ slope + shift)))
+        likely = logistic(values @ slope + shift)
         likely = weights * rng.binomial(REPEATS, likely) / REPEATS
         right, found, total = (likely * accepted).sum(0), (weights * accepted).sum(0), likely.sum(0)
         precision[number] = right / np.maximum(found, 1e-9)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Bools, Integers, Sentences, product, unit
+from awatt.arrays import Integers, Sentences, logistic, product, unit
 from awatt.aspect_model.calibration import (
     Calibration,
     CalibrationPrior,
@@ -52,7 +52,8 @@ FEWEST_REVIEWS = 10  # sentences of a file, below which it says nothing
 SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to the network's logit
 # A name says more on new kinds of text than the network found on those that it was trained on (results/LOG.md).
 NAME_WEIGHT, NAME_SHIFT = 1.0, -0.2  # added to its logit: the likeness to the name, on the file's scale
-# With fewer aspects the network finds too much: a file is about as many topics, whoever looks for one of them.
+# With fewer aspects the network finds too much: a file covers about the same number of topics however few aspects are
+# asked for.
 FEW_ASPECTS = 5
 N_VALUES = 2 + len(SINGLE_SCORES)  # the logit, the single scores, the words
 MOST_TABULATED = 200  # aspects; the table of the whole vocabulary has 0.7 MB per aspect
@@ -63,7 +64,7 @@ _SINGLE_PLAIN = [PLAIN_FEATURES.index(name) for name in SINGLE_SCORES]
 # threshold that follows the file. It rises with the examples: by a name alone too little is found (results/LOG.md).
 NAME_THRESHOLD, FILE_THRESHOLD = 0.12, 0.2  # of an aspect without examples, and with enough of them
 ENOUGH_EXAMPLES = 3
-NO_FILE = {"precise": 0.75, "thorough": 0.1}  # without a file and without enough labels to know better
+PRECISE, THOROUGH = 0.75, 0.1  # the model's own; the second only without a file
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def learn(
     values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
     if file is not None:
         values, weights = fitted.values(parts, words, file), np.ones(len(file.sentences.lengths))
-    sample = _sample_weights(given.labels, values, calibration)
+    sample = _sample_weights(given, values, calibration, reviews)
     if sample.sum() >= FEWEST_DRAWN:
         words, left_out = _left_out(parts, given, names, file, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
@@ -139,7 +140,7 @@ def probabilities(
             parts.settings, learned.evidence.classifiers, learned.evidence.examples, weighed, unit(vectors)
         )
         values = fitted.add_words(parts, learned.words, sentences, fitted.read_scores(parts, raw))
-    return _logistic(learned.calibration.logits(values))
+    return logistic(learned.calibration.logits(values))
 
 
 def tabulate_words(parts: TrainedParts, learned: LearnedAspects) -> WordTable | None:
@@ -177,16 +178,16 @@ def left_out_probabilities(
     file = _unlabelled(parts, reviews, given.sentences)
     if learned.biases is None and len(learned.known_values):  # without a file these are the left-out ones
         values = learned.known_values
-        return np.where(values[..., :-1].any(-1), _logistic(learned.calibration.logits(values)), 0.0)[places]
+        return np.where(values[..., :-1].any(-1), logistic(learned.calibration.logits(values)), 0.0)[places]
     left_out = _cross_fit(parts, given, names, file, on_part)
     values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
     known = values.any(-1)
     if len(learned.words.ids):
         in_file = learned.known_values[:0] if file is None else learned.known_values
         plain = uncalibrated(N_VALUES, given.labels.shape[1], parts.prior)
-        sample = _sample_weights(given.labels, in_file, plain)
+        sample = _sample_weights(given, in_file, plain, reviews)
         _, values = _add_words(parts, given, values, sample)
-    return np.where(known, _logistic(learned.calibration.logits(values)), 0.0)[places]
+    return np.where(known, logistic(learned.calibration.logits(values)), 0.0)[places]
 
 
 def _left_out(
@@ -205,7 +206,7 @@ def _add_words(
 ) -> tuple[WordRidge, Floats]:
     """Learn words from what the calibrated values get wrong, and put them into the last column."""
     calibration = calibrate(values, given.labels, sample, parts.prior)
-    errors = given.labels - _logistic(calibration.logits(values))
+    errors = given.labels - logistic(calibration.logits(values))
     words, left_out = learn_words(parts.vectors.word_norms, given.sentences, errors, sample)
     return words, np.concatenate([values[..., :-1], left_out[..., None]], -1)
 
@@ -230,23 +231,20 @@ def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Senten
     return _read(parts, reviews.take(np.array(unlabelled))) if len(unlabelled) >= FEWEST_REVIEWS else None
 
 
-def known_probabilities(learned: LearnedAspects) -> Floats:
-    """Of the file's sample, or left-out ones of the labels; what thresholds and estimates are made from."""
-    return _logistic(learned.calibration.logits(learned.known_values))
-
-
 def _thresholds(own: Floats, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
     """From the values of the file's sample, or of labels that stand for one.
 
     ``own`` (n_aspects,) are the model's own for "balanced".
     """
     if not len(values):
-        return Thresholds(own, **{aim: np.full(len(own), cut) for aim, cut in NO_FILE.items()})
-    known = _logistic(calibration.logits(values))
+        return Thresholds(own, np.maximum(own, PRECISE), np.minimum(own, THOROUGH))
+    known = logistic(calibration.logits(values))
     found = Thresholds(**{aim: thresholds(known, aim, weights) for aim in AIMS})
     # One common threshold is known better than one per aspect, and the model's own better than what few labels say.
     drawn_together = move_towards(found.balanced, common_threshold(known, weights), 0.5)
-    return found._replace(balanced=move_towards(drawn_together, own, HALF_TRUSTED / (HALF_TRUSTED + n_drawn)))
+    doubt = HALF_TRUSTED / (HALF_TRUSTED + n_drawn)
+    balanced, precise = move_towards(drawn_together, own, doubt), move_towards(found.precise, PRECISE, doubt)
+    return Thresholds(balanced, np.maximum(precise, balanced), np.minimum(found.thorough, balanced))
 
 
 class _Fitted(NamedTuple):
@@ -296,11 +294,16 @@ def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], fi
     return _Fitted(learned, condition(parts.network, evidence[:1], evidence))
 
 
-def _sample_weights(labels: Bools, values: Floats, calibration: Calibration) -> Floats:
-    """How much each labelled sentence counts as one drawn at random, given the file's values. (n_labelled,)"""
-    weights = representative_weights(labels, _logistic(calibration.logits(values)))
-    if len(values):
-        return weights
+def _sample_weights(
+    given: LabelledSentences, values: Floats, calibration: Calibration, reviews: Sentences | None
+) -> Floats:
+    """How much each labelled sentence counts as one drawn at random, given the file and its values. (n_labelled,)"""
+    labels, probabilities = given.labels, logistic(calibration.logits(values))
+    if len(values) and reviews is not None:  # the aspects of labelled sentences of the file are known for certain
+        numbers = {key: number for number, key in enumerate(given.sentences.keys())}
+        known = [numbers[key] for key in reviews.keys() if key in numbers]  # noqa: SIM118
+        return representative_weights(labels, np.concatenate([probabilities, labels[known]]))
+    weights = representative_weights(labels, probabilities)
     # Without a file, off-topic labels or a great many show that sentences were labelled as they came.
     as_they_came = (~labels.any(1)).sum() >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * labels.shape[1]
     return weights * float(as_they_came)
@@ -342,7 +345,3 @@ def _cross_fit(
     parts.latest_cross_fit.clear()
     parts.latest_cross_fit[key] = found
     return found
-
-
-def _logistic(logits: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-logits)))

@@ -1,8 +1,8 @@
 """The small network, the same for every aspect: from the evidence for a (sentence, aspect) to a logit.
 
-It is *monotone*: more of any score is never less likely. What the labels and the file say of an aspect only moves the
-thresholds of its units. On kinds of text that it was not trained on a free network ranks sentences worse than a single
-score does (results/LOG.md); this one cannot turn a ranking round.
+It is *monotone*: a higher score never lowers the probability. What the labels and the file say of an aspect only moves
+the thresholds of its units. On kinds of text that it was not trained on a free network ranks sentences worse than a
+single score does (results/LOG.md); this one cannot reverse a ranking.
 
 The functions take numpy or torch arrays alike: training differentiates the same lines that detection runs.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from awatt.arrays import Array, namespace
+from awatt.arrays import Array, logistic, namespace
 from awatt.aspect_model.evidence import FEATURES
 
 SCORES = (  # what differs from sentence to sentence; a higher one never makes an aspect less likely
@@ -89,7 +89,7 @@ def condition(network: Network, evidence: Array, file_evidence: Array | None) ->
     added = [facts @ layer.facts.T + layer.bias for layer in (network.first, network.second, network.last)]
     if file_evidence is not None:
         on = file_evidence[..., SCORE_COLUMNS] @ network.detectors.T + network.detector_bias
-        shares = xp.log((1 / (1 + xp.exp(-on))).mean(0) + _RAREST) + 3  # (n_aspects, n_detectors)
+        shares = xp.log(logistic(on).mean(0) + _RAREST) + 3  # (n_aspects, n_detectors)
         added = [
             bias + shares @ layer.file.T
             for bias, layer in zip(added, (network.first, network.second, network.last), strict=True)

@@ -170,7 +170,7 @@ def _draw_file(
     n_foreign = round(n_off * foreign_share)
     none = _some(~mentions.any(1) & free, n_off - n_foreign, rng)
     n_foreign = n_off - len(none)
-    # Each topic as frequent as it likes to be.
+    # Draw a random frequency for each topic.
     weights = np.exp(rng.normal(0, rng.uniform(0, 2.0), mentions.shape[1]))
     per_topic = rng.multinomial(count - n_off, weights / weights.sum())
     some = [_some(column & free, n, rng) for column, n in zip(mentions.T, per_topic, strict=True)]
@@ -181,7 +181,10 @@ def _draw_file(
 def _more_topics(
     source: Source, n_aspects: int, config: TaskConfig, rng: np.random.Generator
 ) -> list[tuple[str, list[int]]]:
-    """The topics of a file, the aspects first: one who looks for one aspect has a file about ten topics, too."""
+    """The topics of a file, the aspects first.
+
+    A user who looks for one aspect may still have a file about ten topics.
+    """
     n_topics = n_aspects
     if rng.random() < config.topics:
         n_topics = max(n_aspects, int(np.exp(rng.uniform(0, np.log(config.max_topics + 0.99)))))

@@ -30,13 +30,13 @@ from awatt.aspect_model.train_encoder import NONE, read_encoder
 from awatt.aspect_model.train_networks import EvidenceTask, TrainDetectorConfig, train_network, train_plain
 from awatt.aspect_model.vectors import Table, TokenVectors
 from awatt.data.corpus import Corpus, load_corpus
+from awatt.data.fewasp import DATASETS
 from awatt.data.sampler import EpisodeShape
 from awatt.encoders.static import default_folder, read_model2vec
 from awatt.errors import AwattError
 from awatt.files import shared_folder
 from awatt.thresholds.calibration import best_setting
 
-DATASETS = ("FewAsp(single)", "FewAsp(multi)", "FewAsp")
 VALIDATION = tuple(EpisodeShape(n_way, 5, 5, none_rate) for n_way in (5, 10) for none_rate in (0.0, 0.3))
 MAX_LENGTH = 256
 ENCODER_SAMPLE = 3000  # sentences whose token vectors say which directions of an encoder's vectors matter

@@ -123,7 +123,7 @@ def descend(
     tasks: list[EvidenceTask],
     config: TrainDetectorConfig,
 ) -> None:
-    """Adam, at full speed for the first half."""
+    """AdamW: constant learning rate for the first half, then linear decay."""
     rng = np.random.default_rng(config.seed)
     optimizer = torch.optim.AdamW(wanted, config.learning_rate, weight_decay=config.weight_decay)
     n_steps = max(1, len(tasks) // config.tasks_per_step)

@@ -7,17 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 torch = pytest.importorskip("torch")
 
 from awatt.arrays import Sentences  # noqa: E402
-from awatt.aspect_model.student.distill import DistillConfig, batches, losses, make_student  # noqa: E402
+from awatt.aspect_model.student.distill import (  # noqa: E402
+    DistillConfig,
+    batches,
+    load_checkpoint,
+    losses,
+    make_student,
+    save_checkpoint,
+)
 from awatt.aspect_model.student.encoder import StudentEncoder, quantise, read_student  # noqa: E402
-from awatt.aspect_model.student.module import StudentConfig  # noqa: E402
+from awatt.aspect_model.student.module import StudentConfig, StudentModule  # noqa: E402
 from awatt.aspect_model.student.targets import Targets, context_free, make_targets  # noqa: E402
 from awatt.aspect_model.student.teacher import Taught  # noqa: E402
 from awatt.aspect_model.transformer import Projection  # noqa: E402
 from awatt.aspect_model.vectors import Table  # noqa: E402
+from awatt.errors import DataError  # noqa: E402
 
 
 def test_losses_by_hand() -> None:
@@ -34,7 +43,7 @@ def test_losses_by_hand() -> None:
     assert sentence.item() == pytest.approx(0, abs=1e-6)
 
 
-def test_every_sentence_is_in_one_batch_with_others_of_like_length() -> None:
+def test_a_sentence_is_in_one_batch_at_most_with_others_of_like_length() -> None:
     lengths = np.random.default_rng(0).integers(1, 50, 500)
     found = list(batches(lengths, 256, np.random.default_rng(1)))
     numbers = np.concatenate(found)
@@ -103,3 +112,41 @@ def test_a_stopped_training_is_resumed(tmp_path: Path, caplog: pytest.LogCapture
         again = make_student(taught, alone, static, sizes, config, path)  # nothing is left to do
     assert not caplog.records
     assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]  # replaced as a whole, with nothing left over
+
+
+def test_a_checkpoint_is_no_pickle_and_has_the_state_of_the_optimizer(tmp_path: Path) -> None:
+    sizes = StudentConfig(
+        width=16, n_heads=1, key_width=4, n_layers=1, hidden=8, stem_hidden=8, reach=1, dim=4, extra=2
+    )
+
+    def make(seed: int) -> tuple[StudentModule, torch.optim.Optimizer]:
+        torch.manual_seed(seed)
+        module = StudentModule(sizes, np.ones((20, 10), np.float32))
+        return module, torch.optim.AdamW(module.parameters())
+
+    def train(module: StudentModule, optimizer: torch.optim.Optimizer) -> None:
+        ids = torch.arange(6).reshape(2, 3)
+        module.zero_grad()
+        module(ids, torch.ones(2, 3, dtype=torch.bool)).square().sum().backward()
+        optimizer.step()
+
+    path = tmp_path / "student.checkpoint"
+    (module, optimizer), (other, its_optimizer) = make(0), make(1)
+    train(module, optimizer)
+    save_checkpoint(path, module, optimizer, 7)
+    with safe_open(path, framework="pt") as file:
+        assert file.metadata() == {"step": "7"}
+    assert load_checkpoint(path, other, its_optimizer) == 7
+    for each in ((module, optimizer), (other, its_optimizer)):
+        train(*each)  # the same step only if the moments are the same, too
+    for first, second in zip(module.parameters(), other.parameters(), strict=True):
+        assert torch.equal(first, second)
+
+
+def test_a_checkpoint_that_was_cut_short_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "student.checkpoint"
+    path.write_bytes(b"\x80\x02}q\x00.")
+    module = StudentModule(StudentConfig(extra=2), np.ones((20, 10), np.float32))
+    with pytest.raises(DataError, match=r"student\.checkpoint: cannot be read .*Delete the file to start again\."):
+        load_checkpoint(path, module, torch.optim.AdamW(module.parameters()))

@@ -20,13 +20,23 @@ from awatt.aspect_model.vectors import Table
 
 torch = pytest.importorskip("torch")
 
-from awatt.aspect_model.student.module import StudentConfig, StudentModule, dequantised, export  # noqa: E402
+from awatt.aspect_model.student.module import StudentConfig, StudentModule, export  # noqa: E402
 
 Parts = tuple[StudentModule, StudentEncoder]
 WORDS = 300
 CONFIG = StudentConfig(
     width=32, n_heads=2, key_width=8, n_layers=3, hidden=48, stem_hidden=40, reach=3, dim=16, extra=8
 )
+
+
+def dequantise(module: StudentModule) -> StudentModule:
+    """Round the weights to eight bits, as `read_student` gets them."""
+    with torch.no_grad():
+        for part in module.eval().modules():
+            if isinstance(part, torch.nn.Linear):
+                weight, scale = quantise(part.weight.numpy().T)
+                part.weight.copy_(torch.from_numpy((weight * scale).T))
+    return module
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +52,7 @@ def parts() -> Parts:
     for value in module.parameters():
         value.data.normal_(0, 0.3)
     tensors = {**export(module), "extra": extra, "extra_scale": extra_scale}
-    return dequantised(module), StudentEncoder(read_student(tensors), static)
+    return dequantise(module), StudentEncoder(read_student(tensors), static)
 
 
 def draw(n_sentences: int) -> Sentences:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import safetensors.torch
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
 from torch import Tensor
 
 from awatt.arrays import Integers
@@ -19,6 +21,8 @@ from awatt.aspect_model.student.module import StudentConfig, StudentModule, expo
 from awatt.aspect_model.student.targets import Targets, context_free, make_targets
 from awatt.aspect_model.student.teacher import Taught
 from awatt.aspect_model.transformer import Projection
+from awatt.errors import DataError
+from awatt.files import write_whole
 
 _log = logging.getLogger(__name__)
 
@@ -41,12 +45,12 @@ class DistillConfig:
 
 
 def batches(lengths: Integers, batch_tokens: int, rng: np.random.Generator) -> Iterator[Integers]:
-    """Sentences of like length together, in random order; every sentence once."""
+    """Sentences of like length together, in random order. No sentence twice; one that would be alone is left out."""
     # A little noise on the lengths: other neighbours in each epoch.
     order = np.argsort(lengths + rng.random(len(lengths)) * 2)
     total = np.cumsum(lengths[order])
     cuts = np.searchsorted(total, np.arange(batch_tokens, total[-1], batch_tokens))
-    parts = [part for part in np.split(order, cuts) if len(part) > 1]
+    parts = [part for part in np.split(order, cuts) if len(part) > 1]  # a single sentence has no pairs
     for place in rng.permutation(len(parts)):
         yield parts[place]
 
@@ -98,10 +102,7 @@ def distill(
     n_steps = int(config.epochs * int(targets.lengths.sum()) / config.batch_tokens)
     step = 0
     if checkpoint is not None and checkpoint.exists():
-        state: dict[str, Any] = torch.load(checkpoint, weights_only=True)
-        module.load_state_dict(state["module"])
-        optimizer.load_state_dict(state["optimizer"])
-        step = state["step"]
+        step = load_checkpoint(checkpoint, module, optimizer)
     while step < n_steps:
         rng = np.random.default_rng([config.seed, step])
         for numbers in batches(targets.lengths, config.batch_tokens, rng):
@@ -113,10 +114,37 @@ def distill(
             if step % config.log_steps == 0 or step == n_steps:
                 _log.info("step %d of %d: %s, held out %s", step, n_steps, found, evaluate(module, held_out))
                 if checkpoint is not None:
-                    state = {"module": module.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-                    torch.save(state, checkpoint)
+                    save_checkpoint(checkpoint, module, optimizer, step)
             if step == n_steps:
                 break
+
+
+def save_checkpoint(path: Path, module: StudentModule, optimizer: torch.optim.Optimizer, step: int) -> None:
+    """Save everything needed to continue in one file, which is replaced atomically."""
+    tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
+    for number, entry in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{name}": value for name, value in entry.items()}
+    tensors = {name: value.contiguous() for name, value in tensors.items()}
+    write_whole(path, safetensors.torch.save(tensors, metadata={"step": str(step)}))
+
+
+def load_checkpoint(path: Path, module: StudentModule, optimizer: torch.optim.Optimizer) -> int:
+    """Restore what ``save_checkpoint`` saved; the number of steps that are done."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            step, tensors = int(file.metadata()["step"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except Exception as error:  # safetensors raises its own exception types
+        raise DataError(f"cannot be read ({error}). Delete the file to start again.", path) from None
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        if key.startswith("optimizer."):
+            _, number, name = key.split(".")
+            state.setdefault(int(number), {})[name] = value
+    module.load_state_dict(
+        {key.removeprefix("module."): value for key, value in tensors.items() if key.startswith("module.")}
+    )
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    return step
 
 
 def _step(

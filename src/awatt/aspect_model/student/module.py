@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,17 +102,6 @@ def export(module: StudentModule) -> dict[str, npt.NDArray[Any]]:
                 bias[:keys] *= module.config.key_width**-0.5
             found[f"{name}.weight"], found[f"{name}.scale"] = quantise(weight)
             found[f"{name}.bias"] = bias
-    return found
-
-
-def dequantised(module: StudentModule) -> StudentModule:
-    """A copy with the weights that `encoder.read_student` gets: rounded to eight bits."""
-    found = copy.deepcopy(module).eval()
-    with torch.no_grad():
-        for part in found.modules():
-            if isinstance(part, nn.Linear):
-                weight, scale = quantise(part.weight.numpy().T)
-                part.weight.copy_(torch.from_numpy((weight * scale).T))
     return found
 
 

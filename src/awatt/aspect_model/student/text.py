@@ -23,7 +23,8 @@ def read_texts(shared: Path, datasets: Path, more: Sequence[Path] = ()) -> list[
     """Every distinct sentence that weights may be trained on, in a fixed order.
 
     Yelp_aspect without the sentences of FewAsp's validation and test splits, the requests of ``intents``, the
-    sentences of ``unlabelled``, and the lines of the files ``more``. ``domains`` and MAMS are left out: they measure.
+    sentences of ``unlabelled``, and the lines of the files ``more``. ``domains`` and MAMS are left out: they are
+    evaluation data.
     """
     held_out = {
         _key(text)
