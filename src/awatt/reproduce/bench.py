@@ -75,7 +75,7 @@ class Bench:
         self.trainer.train_epoch(self.optimizers, lambda step: None)
 
     def evaluate(self) -> None:
-        """Score and measure episodes of a tokenised corpus, as after each epoch of training."""
+        """Score and measure episodes of a tokenized corpus, as after each epoch of training."""
         measure_system(
             self.system, score_episodes(self.system, self.corpus, self.shape, self.evaluated, 5, self.sentences)
         )
@@ -144,7 +144,7 @@ def episodes_and_floor(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
 
 
 def encoding(corpus: Corpus, quick: bool) -> list[dict[str, Any]]:
-    """Sentences per second from raw text, tokeniser included, and the tokeniser's share of the time."""
+    """Sentences per second from raw text, tokenizer included, and the tokenizer's share of the time."""
     rows: list[dict[str, Any]] = []
     wanted = 2_000 if quick else 20_000
     texts = (list(corpus.sentences) * (wanted // len(corpus.sentences) + 1))[:wanted]

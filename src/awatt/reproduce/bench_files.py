@@ -72,7 +72,7 @@ def measure(
 
 
 def write_rows(sentences: Sequence[str], count: int, path: Path) -> None:
-    """A file of them."""
+    """Write the sentences to a file."""
     with RecordWriter(path) as writer:
         for part in _rows(sentences, count):
             writer.write(part)
@@ -88,13 +88,13 @@ def _rows(sentences: Sequence[str], count: int) -> Iterator[list[dict[str, objec
 
 
 def tokenize(detector: AspectDetector, texts: list[str]) -> None:
-    """With the tokenizer alone."""
+    """Tokenize all texts, nothing else."""
     for first in range(0, len(texts), BATCH):
         detector.loaded_model.tokenizer.encode_batch_fast(texts[first : first + BATCH])
 
 
 def least_cpu_seconds(functions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Of each function, taking turns."""
+    """Lowest CPU time of each function; they take turns."""
     found = dict.fromkeys(functions, float("inf"))
     for _ in range(repeats):
         for name, function in functions.items():

@@ -15,7 +15,7 @@ HEADINGS = {
     "evaluate_floor_episodes_per_second": "floor/s",
     "evaluate_ratio_to_floor": "ratio",
     "sentences_per_second": "sentences/s",
-    "tokeniser_share": "tokeniser's share",
+    "tokeniser_share": "tokenizer's share",
     "milliseconds": "ms",
     "microseconds": "microseconds a row",
     "peak_megabytes": "peak MB",

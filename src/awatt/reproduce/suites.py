@@ -32,8 +32,8 @@ OURS = ("relation-softmax", "graph-shared")
 #: two more rows of our own: Proto-AWATT on the bundled model's token vectors, and the bundled model
 STATIC, BUNDLED = "proto-awatt-static", "bundled"
 
-#: values of e_M, the repetitions of the common aspect vector: the default, then those of the figure; of these the paper's
-#: text names 1, 25 and 50
+#: values of e_M, the repetitions of the common aspect vector: the default, then those of the figure (the paper's text
+#: names 1, 25 and 50)
 REPEATS = (4, 1, 5, 10, 25, 50)
 
 #: encoders that load without a model hub; a transformer is fine-tuned on fewer episodes, at a lower learning rate

@@ -43,8 +43,8 @@ BUNDLED_ROW = "bundled (all labels of the examples)"
 ENCODER_NAMES = {
     "glove-cnn": "GloVe + CNN",
     "glove-lstm": "GloVe + LSTM",
-    "static": "potion-base-8M",
-    "transformer": "all-MiniLM-L6-v2",
+    "static": "potion-base-8M, rescaled",
+    "transformer": "all-MiniLM-L6-v2, rescaled",
     "bert-direct": "BERT",
     "bert": "BERT, rescaled",
     "distilbert-direct": "DistilBERT",
