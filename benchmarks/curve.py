@@ -423,7 +423,7 @@ def table(out: Path) -> None:
             "## The report's interval",
             "",
             f"The 90 % interval of the expected macro-F1 holds the measured one in {100 * np.mean(coverage):.0f} % of "
-            f"{len(coverage)} trials; in {unknown} more the report says that it cannot be known yet.",
+            f"{len(coverage)} trials; in {unknown} more the report says that it cannot be estimated yet.",
             "",
         ]
     if (out / "suggest.json").exists():

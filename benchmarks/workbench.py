@@ -131,7 +131,7 @@ def measure(server: Server, content: bytes, names: list[str]) -> None:
     action("quality on 20 random sentences", ("GET", "project/quality"))
     action("its course over time", ("GET", "project/quality/course"))
     action("results as CSV", ("GET", "project/export/results.csv"))
-    action("the report to hand over", ("GET", "project/export/report.html"))
+    action("the report to share", ("GET", "project/export/report.html"))
 
 
 if __name__ == "__main__":

@@ -139,6 +139,36 @@ def test_labels_as_they_come_calibrate() -> None:
     assert not examples.calibration.shift.any()
 
 
+def test_labelled_sentences_of_the_file_tell_how_frequent_aspects_are() -> None:
+    """Every second sentence of a small file is labelled. Left to itself, the model expects too little of it."""
+    sample = load_sample()
+    texts, columns = list(reviews()), [sample.aspects.index(aspect) for aspect in ASPECTS]
+    labels, tokenize = sample.mentions[: len(texts), columns], model().vectors.tokenize
+    given, others = LabelledSentences(tokenize(texts[::2]), labels[::2]), tokenize(texts[1::2])
+    with_labelled, without = (learn(model(), given, ASPECTS, file) for file in (tokenize(texts), others))
+    assert with_labelled.n_drawn > without.n_drawn > 0
+    expected = [probabilities(model(), learned, others).sum() for learned in (with_labelled, without)]
+    assert expected[1] < expected[0] < labels[1::2].sum()
+
+
+def test_precise_finds_something_in_a_file_without_labels() -> None:
+    """It used to ask for an expected precision of 90 % of probabilities that nothing has calibrated."""
+    learned = teach(TEXTS, LABELS, ASPECTS)
+    assert learned.thresholds.precise == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("with_file", [True, False])
+@pytest.mark.parametrize("n_labelled", [0, 12, 40])
+def test_thorough_is_never_stricter_than_balanced_nor_that_than_precise(n_labelled: int, with_file: bool) -> None:
+    sample = load_sample()
+    columns = [sample.aspects.index(aspect) for aspect in ASPECTS]
+    texts = [*TEXTS, *sample.sentences[60 : 60 + n_labelled]]
+    labels = np.concatenate([LABELS, sample.mentions[60 : 60 + n_labelled][:, columns]])
+    cuts = teach(texts, labels, ASPECTS, with_file).thresholds
+    assert (cuts.thorough <= cuts.balanced).all()
+    assert (cuts.balanced <= cuts.precise).all()
+
+
 def test_a_handful_of_examples_cannot_tell_how_good_it_is() -> None:
     learned = teach(TEXTS[:1], LABELS[:1, :1], ["food"], with_file=False)
     assert estimate_quality(learned, learned.thresholds.balanced) is None

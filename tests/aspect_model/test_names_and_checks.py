@@ -37,20 +37,36 @@ def test_a_name_alone_is_enough() -> None:
     assert add_names(nothing, ["food"], np.array([True]), _tokenize).labels.tolist() == [[True]]
 
 
-def test_an_example_without_words_is_named() -> None:
+def _unknown(name: str) -> bool:
+    return False
+
+
+def test_an_only_example_without_words_is_named() -> None:
     with pytest.raises(AwattError, match=r"'\?\?\?' of aspect 'food' has no words"):
-        check_examples(["Good pizza.", "???"], np.ones((2, 1), dtype=bool), ["food"])
+        check_examples(["???", "A bus."], np.array([[True, False], [False, True]]), ["food", "b"], _unknown)
+
+
+def test_an_example_without_words_beside_others_or_a_name_is_accepted() -> None:
+    check_examples(["Good pizza.", "👍"], np.ones((2, 1), dtype=bool), ["food"], _unknown)
+    check_examples(["👍"], np.ones((1, 1), dtype=bool), ["food"], lambda name: name == "food")
+
+
+def test_an_off_topic_sentence_without_words_is_accepted_and_tells_nothing_apart() -> None:
+    check_examples(["Good pizza.", "👍"], np.array([[True], [False]]), ["food"], _unknown)
+    labels = np.array([[True, True], [False, False]])
+    with pytest.raises(AwattError, match="every example mentions both"):
+        check_examples(["Nice pizza, nice waiter.", "👍"], labels, ["food", "service"], _unknown)
 
 
 def test_examples_that_all_carry_every_aspect_tell_nothing_apart() -> None:
     with pytest.raises(AwattError, match="every example mentions both 'food' and 'service'"):
-        check_examples(["Nice pizza, nice waiter."], np.ones((1, 2), dtype=bool), ["food", "service"])
+        check_examples(["Nice pizza, nice waiter."], np.ones((1, 2), dtype=bool), ["food", "service"], _unknown)
 
 
 def test_one_aspect_may_be_in_every_example() -> None:
-    check_examples(["Good pizza."], np.ones((1, 1), dtype=bool), ["food"])
+    check_examples(["Good pizza."], np.ones((1, 1), dtype=bool), ["food"], _unknown)
 
 
 def test_two_aspects_may_share_their_examples_beside_a_third() -> None:
     labels = np.array([[1, 1, 0], [0, 0, 1]], dtype=bool)
-    check_examples(["One thing.", "Another thing."], labels, ["a", "b", "c"])
+    check_examples(["One thing.", "Another thing."], labels, ["a", "b", "c"], _unknown)

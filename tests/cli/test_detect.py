@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 import random
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from awatt import AspectDetector
+from awatt.cli.drawing import count_chart
 from awatt.detector import bulk, columns
 from awatt.records import reader
 from awatt.records.formats import import_pyarrow
@@ -183,7 +185,7 @@ def test_nothing_is_overwritten_without_overwrite(run: Run, name: str) -> None:
         (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this file is an input"),
         (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this file is an input"),
         (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
-        (("reviews.csv", "--out", "a.xlsx"), "the suffix '.xlsx' is not supported"),
+        (("reviews.csv", "--out", "a.xlsx"), "For Excel, write a .csv file with --out-format excel."),
         (("-", "--out", "a.jsonl", "--resume"), "--resume does not work from '-' to 'a.jsonl'"),
         (("reviews.csv", "--resume"), "--resume does not work from"),
         (("reviews.csv", "--out", "a.parquet", "--resume"), "--resume does not work from"),
@@ -198,7 +200,7 @@ def test_nothing_is_overwritten_without_overwrite(run: Run, name: str) -> None:
         (("reviews.csv", "--threshold", "fod=0.5"), "'fod', which is not an aspect"),
         (
             ("reviews.csv", "--threshold", "0.5", "--threshold", "food=0.5"),
-            "each needs the form ASPECT=NUMBER; found '0.5'",
+            "each needs the form ASPECT=X, such as food=0.6 or food=precise; found '0.5'",
         ),
         (("reviews.csv", "--mode", "best"), "there is no mode 'best'"),
         (("-", "--examples", "-"), "FILE and --examples are both stdin"),
@@ -605,10 +607,16 @@ def test_shares_are_compared_by_columns(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("\n".join(["stars,id,day,text", *rows]))
     (tmp_path / "ex.jsonl").write_text('{"text": "The soup was cold.", "aspects": ["food"]}\n' * 2)
     given = ("detect", tmp_path / "in.csv", "--examples", tmp_path / "ex.jsonl", "--out", tmp_path / "out.csv")
-    code, _, err = run(*given, "--by", "stars", "--by", "id")
+    code, _, err = run(*given, "--by", "nothing")
+    assert (code, err) == (
+        2,
+        "awatt: there is no column 'nothing' to compare by. The columns are: 'stars', 'id', 'day'. "
+        "Upper and lower case count.\n",
+    )
+    code, _, err = run(*given, "--by", "stars", "--by", "id", "--overwrite")
     assert code == 0
     assert "food by stars\n  1         6    0.0% (0.0% to 39.0%)\n  2         6  100.0% (61.0% to 100.0%)\n" in err
-    assert "the column 'id' has one value, or a different one in every row" in err
+    assert "the column 'id' has a different value in every row, so it is not compared." in err
     made = json.loads(run(*given, "--by", "stars", "--by", "day", "--json", "--overwrite").out)["by"]
     assert [(each["column"], each["kind"], each["counts"]) for each in made] == [
         ("stars", "groups", [6, 6]),
@@ -644,3 +652,16 @@ def test_a_csv_for_excel_is_marked_and_evaluates_nothing(run: Run, tmp_path: Pat
     assert content.count(b"\xef\xbb\xbf") == 1
     code, _, err = run("detect", tmp_path / "in.csv", "--format", "excel", "--aspects", "food")
     assert (code, "'excel' is not supported" in err) == (2, True)  # it is read as csv
+
+
+def test_an_aspect_named_none_has_a_row_of_its_own_in_the_summary() -> None:
+    names = [line[:9].strip() for line in count_chart({"food": 2, "none": 1}, 3, 6)]
+    assert names == ["food", "none", "no aspect"]
+    assert count_chart({"food": 2}, 3, 5)[-1].startswith("none")
+
+
+def test_examples_from_a_pipe_that_is_not_json_need_a_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"text,aspects\nTasty soup.,food\n"), "utf-8"))
+    code, _, err = run("detect", "reviews.csv", "--examples", "-", "--quiet")
+    assert code == 2
+    assert err.endswith("is not a JSON object. Save it as a file that ends in .csv if that is its format.\n")

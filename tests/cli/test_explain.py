@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from awatt import AspectDetector
+
 Run = Callable[..., Any]
 
 
@@ -86,3 +88,18 @@ def test_explain_shows_what_detect_finds(run: Run, examples: Path, tmp_path: Pat
         found = json.loads(run("detect", tmp_path / "one.txt", *options, *split, "--quiet").out)
         assert json.loads(explained.out)["scores"] == found["scores"]
         assert ("2 sentences, read as one. Add --reviews" in explained.err) == (not split)
+
+
+def test_an_aspect_that_is_never_found_is_not_said_to_be_found_by_name(run: Run, tmp_path: Path) -> None:
+    detector = AspectDetector.from_examples({"food": ["Tasty soup.", "Cold pasta."]})
+    detector.add_aspect("価格", []).add_aspect("staff", []).save_pretrained(tmp_path / "saved")
+    err = run("explain", "Tasty soup.", "--model", tmp_path / "saved").err
+    assert "awatt: no example of 価格: never found. Add some.\n" in err
+    assert "awatt: no example of staff: found by name alone. Add some.\n" in err
+
+
+def test_the_help_says_that_the_file_of_detect_makes_a_difference(run: Run) -> None:
+    for command in ("explain", "score", "report", "save"):
+        shown = " ".join(run(command, "--help").out.replace("│", " ").split())
+        assert "alone" in shown, command
+        assert "'awatt detect'" in shown, command

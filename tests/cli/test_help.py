@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 import typer
 
-from awatt.aspect_model.train import DATASETS
 from awatt.cli import app
-from awatt.data.fewasp import SPLITS
+from awatt.data.fewasp import DATASETS, SPLITS
 from awatt.data.sampler import EpisodeShape
 from awatt.detector.thresholds import MODES
 from awatt.reproduce.suites import SETTINGS

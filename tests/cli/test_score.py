@@ -44,3 +44,19 @@ def test_a_file_that_measures_nothing_is_refused(
     labelled.write_text("\n".join(["text,aspects", *rows]) + "\n")
     code, _, err = run("score", labelled, "--examples", examples)
     assert (code, message in err, err.count("\n")) == (2, True, 1)
+
+
+@pytest.mark.parametrize("header", ["text,aspect", "text,stars"])
+def test_a_file_without_an_aspects_column_is_refused(run: Run, examples: Path, tmp_path: Path, header: str) -> None:
+    labelled, other = tmp_path / "labelled.csv", header.partition(",")[2]
+    labelled.write_text(f"{header}\nA delicious pizza!,food\nWhat a rude waiter,staff\n")
+    code, out, err = run("score", labelled, "--examples", examples)
+    assert (code, out) == (2, "")
+    assert f"no row has a label in the column 'aspects'; the columns are: 'text', '{other}'. Rename" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_of_off_topic_sentences_alone_is_measured(run: Run, examples: Path, tmp_path: Path) -> None:
+    labelled = tmp_path / "labelled.csv"
+    labelled.write_text("text,aspects\nWe left on Monday.,\n")
+    assert json.loads(run("score", labelled, "--examples", examples, "--json").out)["n_sentences"] == 1

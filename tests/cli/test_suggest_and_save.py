@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Run = Callable[..., Any]
 
 
@@ -59,3 +61,12 @@ def test_aspects_that_a_file_talks_about_are_printed(run: Run, tmp_path: Path) -
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "battery  3  (battery)"
     assert len(out.splitlines()) == 4
+
+
+@pytest.mark.parametrize("command", ["suggest", "suggest-aspects"])
+def test_a_file_without_rows_is_said(run: Run, examples: Path, tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty.csv").write_text("text\n")
+    given = ("--examples", examples) if command == "suggest" else ()
+    code, out, err = run(command, tmp_path / "empty.csv", *given)
+    assert (code, out) == (0, "")
+    assert err == f"awatt: {tmp_path / 'empty.csv'} has no rows, so there is nothing to suggest.\n"

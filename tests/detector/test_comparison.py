@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from awatt.detector.comparison import compare
+from awatt.detector.comparison import Tally, compare
 from awatt.detector.groups import MAX_GROUPS, OTHER, Column, group_column, group_columns
 
 
@@ -80,3 +80,18 @@ def test_values_that_identify_a_review_cannot_be_compared() -> None:
     assert [name for name, column in columns.items() if column.comparable] == ["stars", "price"]
     assert columns["id"].kind == "free"
     assert columns["id"].groups[:3] == ["0", "1", "2"]
+
+
+def test_a_column_that_is_not_compared_says_what_it_has() -> None:
+    names = ("city", "id", "blank", "word", "stars")
+    tally = Tally(names, ["food"])
+    rows = range(100)
+    values = {"city": ["Bonn"] * 100, "id": list(rows), "blank": [""] * 100, "stars": [n % 5 for n in rows]}
+    values["word"] = [f"w{n // 2}" for n in rows]
+    tally.add(values, np.ones((100, 1), dtype=bool))
+    assert tally.others() == {
+        "city": "only one value",
+        "id": "a different value in every row",
+        "blank": "no value",
+        "word": "too many different values",
+    }

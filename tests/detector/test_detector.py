@@ -187,7 +187,7 @@ def test_tuning_finds_thresholds_that_fit(detector: AspectDetector) -> None:
 @pytest.mark.parametrize("n_rows", [1, 3])
 def test_texts_and_labels_must_have_the_same_length(detector: AspectDetector, n_rows: int) -> None:
     for method in (detector.score, detector.tune_threshold, detector.fit):
-        with pytest.raises(AwattError, match=f"X has 2 texts, but y has {n_rows} rows"):
+        with pytest.raises(AwattError, match=f"X has 2 texts, but y has {n_rows} row"):
             method(["tasty soup", "a rude waiter"], [["food"]] * n_rows)
 
 

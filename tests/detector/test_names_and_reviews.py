@@ -14,6 +14,7 @@ import pytest
 
 from awatt import AspectDetector
 from awatt.data.corpus import load_sample
+from awatt.detector.opening import open_detector
 from awatt.detector.reviews import sample_reviews
 from awatt.errors import AwattError
 
@@ -92,7 +93,32 @@ def test_examples_that_teach_nothing_are_said() -> None:
     with pytest.raises(AwattError, match="every example mentions both 'food' and 'service'"):
         AspectDetector.from_examples({"food": ["Good pizza, nice waiter."], "service": ["Good pizza, nice waiter."]})
     with pytest.raises(AwattError, match="has no words"):
-        AspectDetector.from_examples({"food": ["Good pizza.", "!!!"]})
+        AspectDetector.from_examples({"1": ["!!!"], "food": ["Good pizza."]})
+
+
+def test_emoji_alone_do_not_break_the_examples(tmp_path: Path) -> None:
+    given = {"food": ["Good pizza.", "😋"], "service": ["A rude waiter."], None: ["👍👍👍"]}
+    detector = AspectDetector.from_examples(given)
+    assert detector.examples.texts == ("Good pizza.", "😋", "A rude waiter.", "👍👍👍")
+    rows = [{"text": text, "aspects": list(aspects)} for text, aspects in detector.examples.pairs()]
+    path = tmp_path / "examples.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    opened = open_detector(path, None)
+    fitted = AspectDetector().fit([row["text"] for row in rows], [row["aspects"] for row in rows])
+    for other in (opened, fitted):
+        np.testing.assert_array_equal(other.predict_proba(TEXTS), detector.predict_proba(TEXTS))
+
+
+def test_off_topic_sentences_are_added_under_none() -> None:
+    whole = AspectDetector.from_examples({**EXAMPLES, None: ["My dog sleeps."]})
+    added = AspectDetector.from_examples(EXAMPLES).add_examples(None, ["My dog sleeps."])
+    assert added.aspects == tuple(EXAMPLES)
+    assert added.examples.pairs()[-1] == ("My dog sleeps.", ())
+    np.testing.assert_array_equal(added.predict_proba(TEXTS), whole.predict_proba(TEXTS))
+    with pytest.raises(AwattError, match="has no examples yet"):
+        AspectDetector().add_examples(None, ["My dog sleeps."])
+    with pytest.raises(AwattError, match=r"named null, but needs a name such as 'food'.*add_examples\(None"):
+        added.add_aspect(None, ["My dog sleeps."])  # type: ignore[arg-type]
 
 
 # ---- the file

@@ -163,6 +163,13 @@ def test_names_alone_have_a_report() -> None:
     assert "found by its name alone" in str(report)
 
 
+def test_an_aspect_that_is_never_found_is_not_called_found_by_its_name() -> None:
+    report = AspectDetector.from_examples({"food": ["Tasty soup.", "Cold pasta."]}).add_aspect("価格", []).report()
+    assert [aspect.known for aspect in report.aspects] == [True, False]
+    assert "never found by its name; add an example" in str(report)
+    assert "found by its name alone" not in str(report)
+
+
 def test_a_report_on_fifteen_aspects_leaves_out_five_groups_not_each_example() -> None:
     sample = load_sample()
     examples = {

@@ -192,7 +192,7 @@ def test_the_commands_accept_a_run(
 
 
 def to_format_1(folder: Path, method: str) -> None:
-    """Rewrite a run's folder as version 0.1.0 wrote it: no kind, one digest, the episode in ``run.json`` only."""
+    """Rewrite a run's folder in format 1: no kind, one digest, the episode in ``run.json`` only."""
     config = json.loads((folder / "config.json").read_text())
     old = {name: value for name, value in config.items() if name not in ("kind", "episode", "seed")}
     old |= {"format": 1, "sha256": config["sha256"]["model.safetensors"], "method": method}

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from awatt import AspectDetector
+from awatt.aspect_model.model import BUNDLED
 from awatt.errors import AwattError
 
 TEXTS = [
@@ -124,6 +125,39 @@ def test_parameters_and_clone() -> None:
         check_is_fitted(clone(copy))
 
 
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([["food"], None], r"row 1 of y is null, but a list of labels is needed. .* Off-topic is \[\]\."),
+        (["food", None], "row 1 of y is null"),
+        ([["food"], [None]], "row 1 of y has the label null, but a text is needed. Leave it out: an off-topic text"),
+        ([["food"], [3]], "row 1 of y has the label 3, but a text is needed. Give labels as strings"),
+        ([["food"]], "X has 2 texts, but y has 1 row. Give"),
+    ],
+)
+def test_a_row_of_labels_that_is_wrong_is_named(y: Any, message: str) -> None:
+    with pytest.raises(AwattError, match=message):
+        AspectDetector().fit(TEXTS[:2], y)
+
+
+def test_a_change_of_the_model_requires_learning_again() -> None:
+    detector = AspectDetector().fit(TEXTS, LABELS)
+    before = detector.predict_proba(TEXTS)
+    for same in ("bundled", None, str(BUNDLED), "fast"):
+        np.testing.assert_array_equal(detector.set_params(model=same).predict_proba(TEXTS), before)
+    detector.set_params(model="accurate")
+    for call in (detector.detect, detector.thresholds, detector.save_pretrained):
+        with pytest.raises(AwattError, match=r"with the model 'fast', but its model is now 'accurate'\. Learn"):
+            call("soup")
+    with pytest.raises(AwattError, match="Learn again"):
+        detector.report()
+    with pytest.raises(NotFittedError):
+        check_is_fitted(detector)
+    assert "AspectDetector" in detector._repr_html_()
+    assert detector.add_examples("food", ["Tasty soup."]).detect("soup").scores  # learns from all examples anew
+    check_is_fitted(detector)
+
+
 def test_pipeline() -> None:
     steps = make_pipeline(FunctionTransformer(lower), AspectDetector(threshold=0.3)).fit(TEXTS, LABELS)
     assert steps.predict(["THE SOUP WAS DELICIOUS"]) == [["food"]]
@@ -186,7 +220,7 @@ def test_a_pickled_detector_does_not_contain_the_model() -> None:
         (np.zeros((13, 2)), "no text has a label"),
         (np.full((13, 2), 2), r"row 0 of y is .*, but an indicator matrix needs 2 numbers per row, each 0 or 1"),
         ([[1, 0]] * 12 + [[1]], "row 12 of y is"),
-        ([1] * 13, "y holds 1, but needs a list of labels per text"),
+        ([1] * 13, "row 0 of y is 1, but a list of labels is needed"),
     ],
 )
 def test_invalid_labels_are_an_error(y: Any, message: str) -> None:

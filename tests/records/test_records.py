@@ -330,7 +330,7 @@ ERRORS: dict[str, tuple[str, str | bytes, int | None, str | None, str]] = {
         "text,b\n1,2\n3\n",
         3,
         None,
-        r"found 1 cell, but the header names 2 columns: '3'",
+        r"found 1 cell, but the header names 2 columns: '3'. Add the missing cells, or remove the row.$",
     ),
     "many cells": (
         "x.tsv",
@@ -515,18 +515,18 @@ def test_paths_that_are_not_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "hint"),
+    ("name", "found", "hints"),
     [
-        ("x.json", "the suffix '.json'", "jq -c"),
-        ("x.XLSX", "the suffix '.xlsx'", "Save the sheet as CSV"),
-        ("x.gz", "the suffix ''", ".jsonl, .csv, .tsv, .parquet, .txt, or one of these with .gz"),
-        ("csv", "the suffix ''", ".jsonl, .csv"),
+        ("x.json", "the suffix '.json'", ("jq -c", "Write .jsonl: one object per line")),
+        ("x.XLSX", "the suffix '.xlsx'", ("Save the sheet as CSV", "write a .csv file with --out-format excel")),
+        ("x.gz", "the suffix ''", [".jsonl, .csv, .tsv, .parquet, .txt, or one of these with .gz"] * 2),
+        ("csv", "the suffix ''", [".jsonl, .csv"] * 2),
     ],
 )
-def test_unknown_suffix(put: Any, tmp_path: Path, name: str, found: str, hint: str) -> None:
+def test_unknown_suffix(put: Any, tmp_path: Path, name: str, found: str, hints: Sequence[str]) -> None:
     path = tmp_path / name
     path.write_text("")
-    for use in (read_records, RecordWriter):
+    for use, hint in zip((read_records, RecordWriter), hints, strict=True):
         with pytest.raises(DataError) as caught:
             use(path)
         assert found in str(caught.value)
@@ -709,6 +709,34 @@ def test_stdin_is_jsonl_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "a"}\n{"text": 1}\n')))
     with pytest.raises(DataError, match=r"^stdin, line 2, column 'text': found 1"):
         read("-")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"), [("text,id\nGood.,1\nBad.,2\nHi.,3\n", "csv"), ("text\tid\n", "tsv"), ("\n Nice.\n", "txt")]
+)
+def test_a_pipe_that_is_not_json_gives_one_error_with_the_format(
+    monkeypatch: pytest.MonkeyPatch, content: str, kind: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
+    errors: list[DataError] = []
+    with pytest.raises(DataError, match=rf"^stdin: .* is not a JSON object. Add --format {kind} if that"):
+        list(read_records("-", on_error=errors.append))
+    assert errors == []
+
+
+def test_a_pipe_that_begins_with_a_stray_line_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'Loading ...\n{"text": "a"}\n')))
+    errors: list[DataError] = []
+    assert [record.text for batch in read_records("-", on_error=errors.append) for record in batch] == ["a"]
+    assert [error.line for error in errors] == [1]
+
+
+def test_a_long_text_in_a_message_keeps_its_closing_quote() -> None:
+    assert formats.short_repr("a" * 58) == f"'{'a' * 58}'"
+    assert formats.short_repr("a" * 59) == f"'{'a' * 55}...'"
+    assert formats.short_repr("it's " * 20).endswith('..."')
+    assert formats.short_repr([0] * 50).endswith("...")
+    assert max(len(formats.short_repr(value)) for value in ("a" * 99, b"a" * 99, [0] * 99)) == 60
 
 
 def test_files_need_no_standard_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

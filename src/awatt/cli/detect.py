@@ -171,8 +171,8 @@ def _print_comparisons(tally: Tally) -> None:
     made = tally.comparisons()
     for comparison in made:
         typer.echo(f"\n{comparison}", err=True)
-    for name in tally.others():
-        typer.echo(f"awatt: the column '{name}' has one value, or a different one in every row.", err=True)
+    for name, found in tally.others().items():
+        typer.echo(f"awatt: the column '{name}' has {found}, so it is not compared.", err=True)
     if made:
         typer.echo(
             "Share of the rows that mention each aspect, with 95 % intervals; what differs most first.", err=True

@@ -17,6 +17,6 @@ def bar(share: float, width: int = WIDTH) -> str:
 def count_chart(counts: Mapping[str, int], none: int, rows: int) -> list[str]:
     """One line per aspect, most frequent first, then one for sentences without an aspect."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    lines = [*ranked, ("none", none)]
+    lines = [*ranked, ("no aspect" if "none" in counts else "none", none)]
     width, most = max(len(name) for name, _ in lines), max(1, *(count for _, count in lines))
     return [f"{name:<{width}}  {bar(n / most)} {n:>9,}  {n / max(rows, 1):>6.1%}" for name, n in lines]

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import sys
+from itertools import compress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,7 +40,12 @@ def explain(
     reviews: SplitReviews = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the score of every aspect and its deciding words. They are as in a row of 'awatt detect' with this text."""
+    """Show the score of every aspect and its deciding words.
+
+    With --model FOLDER (a saved detector) they are as in a row of 'awatt detect' with this text. With --examples or
+    --aspects the detector learns from these alone, while 'awatt detect' also looks at its file: scores and thresholds
+    can differ.
+    """
     from awatt.detector.opening import open_detector
     from awatt.detector.results import Review
     from awatt.detector.words import split_sentences
@@ -76,8 +82,10 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
         sign = "≥" if aspect in review.aspects else "<"
         cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # the model decides per sentence
         typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
-    named = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if not count]
-    if named:
+    without = ~(detector.counts_ > 0)
+    if never := list(compress(detector.aspects, without & ~detector._known)):
+        typer.echo(f"awatt: no example of {', '.join(never)}: never found. Add some.", err=True)
+    if named := list(compress(detector.aspects, without & detector._known)):
         typer.echo(f"awatt: no example of {', '.join(named)}: found by name alone. Add some.", err=True)
     weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:

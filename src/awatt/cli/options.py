@@ -119,3 +119,8 @@ def is_ray(engine: str, address: str, workers: int | None = None) -> bool:
             other = ", or give --jobs instead" if option == "--workers" else f", or leave out {option}"
             raise AwattError(f"{option} needs --engine ray. Add it{other}.")
     return engine == "ray"
+
+
+def say_no_rows(source: str) -> None:
+    """Say on stderr why nothing is printed."""
+    typer.echo(f"awatt: {'stdin' if source == '-' else source} has no rows, so there is nothing to suggest.", err=True)

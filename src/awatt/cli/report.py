@@ -76,9 +76,11 @@ def report(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the examples by leaving each one out.
+    """Check the examples by predicting each from others.
 
-    Prints the expected F1, confusable aspects and examples that look mislabelled.
+    Prints the expected F1, confusable aspects and examples that look mislabelled. A fifth of the examples is left out
+    at a time (with a run of 'awatt train' a single one, or a twentieth of more than 200). The detector learns from the
+    examples alone; with --html, and in 'awatt detect' and 'awatt suggest', it also looks at the file.
 
     With --html, detect in FILE and write a page to share: how often each aspect is mentioned, by every column, over
     time, with typical sentences and how good the detection is. Print it to get a PDF.

@@ -32,7 +32,11 @@ def save(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it exists.")] = False,
 ) -> None:
-    """Save a detector as a folder. It holds the model, the aspects, the thresholds and the examples."""
+    """Save a detector as a folder. It holds the model, the aspects, the thresholds and the examples.
+
+    It learns from the examples alone and stays as it is: with --model FOLDER, 'awatt detect' does not learn from its
+    file.
+    """
     from awatt.detector.opening import open_detector
 
     detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)

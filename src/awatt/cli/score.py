@@ -39,7 +39,7 @@ def score(
     """Measure precision, recall and F1 on a labelled file. Prints them per aspect, with 95 % intervals.
 
     FILE should be a random part of the reviews, off-topic sentences included. Sentences that are also examples are left
-    out.
+    out. The detector learns from the examples alone; 'awatt detect' also looks at its file, so its results can differ.
     """
     from awatt.detector.opening import open_detector
     from awatt.detector.quality import measure_file

@@ -20,6 +20,7 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    say_no_rows,
 )
 
 
@@ -52,7 +53,9 @@ def suggest(
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     learn = examples is not None or aspects is not None  # a saved detector stays as it is
-    found = suggest_from_file(detector, source, count, text_column, input_format, reviews, learn)
+    found, texts = suggest_from_file(detector, source, count, text_column, input_format, reviews, learn)
+    if not texts:
+        say_no_rows(source)
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(each) for each in found], ensure_ascii=False, indent=1))
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from awatt.cli.options import AsJson, InputFormat, ModelToFit, ReviewsFile, SplitReviews, TextColumn
+from awatt.cli.options import AsJson, InputFormat, ModelToFit, ReviewsFile, SplitReviews, TextColumn, say_no_rows
 
 SHOWN_WORDS = 6
 
@@ -29,6 +29,8 @@ def suggest_aspects(
     from awatt.detector.new_aspects import suggest_aspects_of_file
 
     found, texts = suggest_aspects_of_file(source, count, model, text_column, input_format, reviews)
+    if not texts:
+        say_no_rows(source)
     typical = [[" ".join(texts[number].split()) for number in each.sentences] for each in found]
     if as_json:
         rows = [{**dataclasses.asdict(each), "sentences": shown} for each, shown in zip(found, typical, strict=True)]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from awatt.detector.columns import Batch, Counts, TableMaker
@@ -116,11 +117,14 @@ def detect_file(
         on_error=summary.add_fault,
         on_columns=columns.extend,
     )
-    read = ReadAhead(Batch.of(batch, config.text_column) for batch in batches)
+    optional = format_of(source, config.format)[0] == "jsonl"
+    there: dict[str, None] = {}  # the columns besides the text
+    read = ReadAhead(
+        _note_columns((Batch.of(batch, config.text_column) for batch in batches), there if config.by else None)
+    )
     if config.by and resume:
         raise AwattError("--by counts all rows, but --resume skips those that are done. Leave out one of them.")
-    optional = format_of(source, config.format)[0] == "jsonl"
-    summary.tally = Tally(config.by, detector.aspects, optional) if config.by else None
+    summary.tally = Tally(config.by, detector.aspects, optional, there) if config.by else None
     kind, _ = format_of(out, config.out_format, OUT_FORMATS)
     if kind == "txt":
         raise AwattError(f"{out}: plain text cannot hold aspects. Write .jsonl, .csv, .tsv or .parquet.")
@@ -160,6 +164,14 @@ def detect_file(
     if summary.tally:
         summary.tally.check()  # after everything has been written
     return summary
+
+
+def _note_columns(batches: Iterable[Batch], there: dict[str, None] | None) -> Iterator[Batch]:
+    """The same batches; the columns of their rows are added to ``there``."""
+    for batch in batches:
+        if there is not None:
+            there.update(dict.fromkeys(chain.from_iterable(batch.fields)))
+        yield batch
 
 
 def check_apart(out: str, source: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from awatt.arrays import Bools
 from awatt.detector.groups import Column, Kind, group_column
 from awatt.detector.quality import Measure, wilson
 from awatt.errors import AwattError
+
+MOST_NAMED = 20  # columns in an error message
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,14 @@ def compare(column: Column, found: Bools, names: Sequence[str]) -> Comparison:
 class Tally:
     """Collects what comparisons need, batch by batch: a few bytes and the values of the columns per row."""
 
-    def __init__(self, columns: Sequence[str], aspects: Sequence[str], optional: bool = False) -> None:
-        """With ``optional``, a row may lack a column, as in JSONL: only ``check`` raises for one that no row has."""
-        self.aspects, self._optional = list(aspects), optional
+    def __init__(
+        self, columns: Sequence[str], aspects: Sequence[str], optional: bool = False, there: Collection[str] = ()
+    ) -> None:
+        """With ``optional``, a row may lack a column, as in JSONL: only ``check`` raises for one that no row has.
+
+        ``there`` are the columns of the file, for this error; they may be filled in later.
+        """
+        self.aspects, self._optional, self._there = list(aspects), optional, there
         self._missing = dict.fromkeys(columns)  # that no row had so far
         self._values: dict[str, list[object]] = {name: [] for name in columns}
         self._mentioned = bytearray()  # one byte per row and aspect
@@ -95,7 +102,9 @@ class Tally:
     def check(self) -> None:
         """Raise if there are rows, but none of them has one of the columns."""
         if self._mentioned and self._missing:
-            advice = "Check its name: upper and lower case count."
+            names = ", ".join(f"'{name}'" for name in list(self._there)[:MOST_NAMED]) or "none"
+            more = f" and {len(self._there) - MOST_NAMED:,} more" if len(self._there) > MOST_NAMED else ""
+            advice = f"The columns are: {names}{more}. Upper and lower case count."
             raise AwattError(f"there is no column '{next(iter(self._missing))}' to compare by. {advice}")
 
     def comparisons(self) -> list[Comparison]:
@@ -104,7 +113,15 @@ class Tally:
         columns = [group_column(name, values) for name, values in self._values.items()]
         return [compare(column, found, self.aspects) for column in columns if column.comparable]
 
-    def others(self) -> list[str]:
-        """The columns that cannot be compared: one value, or a different one in every row."""
-        made = {each.column for each in self.comparisons()}
-        return [name for name in self._values if name not in made]
+    def others(self) -> dict[str, str]:
+        """The columns that cannot be compared, and what they have instead of groups."""
+        columns = [group_column(name, values) for name, values in self._values.items()]
+        return {column.name: _instead_of_groups(column) for column in columns if not column.comparable}
+
+
+def _instead_of_groups(column: Column) -> str:
+    with_value = [place for place in column.places if place >= 0]
+    if len(set(with_value)) < 2:
+        return "only one value" if with_value else "no value"
+    different = len(set(with_value)) == len(with_value)
+    return "a different value in every row" if different else "too many different values"

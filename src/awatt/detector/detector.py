@@ -23,7 +23,7 @@ from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_t
 from awatt.detector.finding import Finder, make_detections, split_long
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
-from awatt.detector.models import FAST, KeptModel, Model, load_model
+from awatt.detector.models import FAST, KeptModel, Model, load_model, same_model
 from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
@@ -90,7 +90,7 @@ class AspectDetector:
         model = self.loaded_model
         reads_names = isinstance(model, AspectModel)
         if reads_names:
-            check_examples(examples.texts, examples.labels, examples.aspects)
+            check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
         for aspect, count in zip(examples.aspects, examples.counts, strict=True):
             if not count and not model.knows_name(aspect):
                 why, advice = f"{self.model} does not read names", "Give it at least one sentence, or leave it out."
@@ -156,6 +156,7 @@ class AspectDetector:
     ) -> None:
         self.aspects_, self.counts_, self.fitted_ = tuple(aspects), np.asarray(counts, dtype=np.int64), fitted
         self.examples_, self.indicators_ = examples, indicators
+        self._learned_with = self.model
         self._known = self._can_know(aspects, counts) & (fitted is not None)  # the model knows only these aspects
         self.classes_ = np.array(list(aspects if classes is None else classes))
 
@@ -184,6 +185,18 @@ class AspectDetector:
         if not hasattr(self, "fitted_"):
             raise AwattError("this detector has no examples yet. Use AspectDetector.from_examples, or fit(X, y).")
 
+    def _check_model(self) -> None:
+        """Raise if it has learned nothing yet, or with another model than its present one."""
+        self._check_fitted()
+        if not self._learned_with_model():
+            before, now = (FAST if name is None else name for name in (self._learned_with, self.model))
+            advice = "Learn again with fit or from_examples, or set the model back."
+            raise AwattError(f"this detector learned with the model '{before}', but its model is now '{now}'. {advice}")
+
+    def _learned_with_model(self) -> bool:
+        """Whether what it learned belongs to its present model, which `set_params` may have changed."""
+        return hasattr(self, "fitted_") and same_model(getattr(self, "_learned_with", self.model), self.model)
+
     @property
     def examples(self) -> Examples:
         """The examples it learned from."""
@@ -194,13 +207,19 @@ class AspectDetector:
 
     def add_aspect(self, aspect: str, examples: Sequence[str]) -> Self:
         """Add an aspect with its examples."""
+        if not isinstance(aspect, str):
+            advice = "Off-topic sentences are added with add_examples(None, …)."
+            raise AwattError(f"an aspect is named {short_repr(aspect)}, but needs a name such as 'food'. {advice}")
         if aspect.strip() in self.aspects:
             raise AwattError(f"there already is an aspect '{aspect}'. Use add_examples, or choose another name.")
         return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
-    def add_examples(self, aspect: str, examples: Sequence[str]) -> Self:
-        """Add examples to an existing aspect."""
-        choose(dict.fromkeys(self.aspects), aspect, "aspect")
+    def add_examples(self, aspect: str | None, examples: Sequence[str]) -> Self:
+        """Add examples to an existing aspect. With None they are off-topic: they mention no aspect."""
+        if aspect is None:
+            self._check_fitted()
+        else:
+            choose(dict.fromkeys(self.aspects), aspect, "aspect")
         return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
     def remove_aspect(self, aspect: str) -> Self:
@@ -264,7 +283,7 @@ class AspectDetector:
         return self._finder().find(texts, self.thresholds(threshold), words)
 
     def _finder(self) -> Finder:
-        self._check_fitted()
+        self._check_model()
         return Finder(self.loaded_model, self.fitted_, self._known, self._mode(), self.model)
 
     def _mode(self) -> str:
@@ -279,6 +298,7 @@ class AspectDetector:
 
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
         """The lowest score at which each aspect is found; NaN where the model decides per sentence. (n_aspects,)"""
+        self._check_model()
         aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
         cut = resolve(wanted, aspects, self._aimed_thresholds)
         return np.maximum(cut, 1e-12)  # a score of 0, as blank texts have, is never a detection
@@ -362,7 +382,7 @@ class AspectDetector:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "fitted_")
+        return self._learned_with_model()
 
     def __sklearn_tags__(self) -> Any:
         # No estimator_type: scikit-learn rejects label lists for a "classifier", and treats two labels as binary.
@@ -382,12 +402,15 @@ class AspectDetector:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the aspects with their thresholds and first examples."""
-        return detector_html(self) if hasattr(self, "fitted_") else f"<code>{escape(repr(self))}</code>"
+        return detector_html(self) if self._learned_with_model() else f"<code>{escape(repr(self))}</code>"
 
     # -- advice
 
     def report(self, on_part: OnPart = lambda done, total: None) -> Report:
-        """Expected F1, confusable aspects and examples that look mislabelled, by leave-one-out.
+        """Expected F1, confusable aspects and examples that look mislabelled.
+
+        Each example is predicted by a detector that did not learn from it: a fifth of them is left out at a time, or,
+        with a run of ``awatt train``, a single one (a twentieth of more than 200).
 
         ``on_part(done, total)`` is called as the examples are left out, group by group.
         """
@@ -403,7 +426,7 @@ class AspectDetector:
         """Save to a self-contained folder. ``examples=False`` leaves the example sentences out."""
         from awatt.detector.folder import save
 
-        self._check_fitted()
+        self._check_model()
         return save(self, Path(folder), examples, overwrite)
 
     @classmethod

@@ -136,10 +136,10 @@ class Examples:
             for text, row in zip(self.texts, self.labels, strict=True)
         ]
 
-    def extended(self, aspect: str, texts: Sequence[str]) -> Examples:
-        """With more examples of an existing or new aspect."""
-        more = Examples.from_any({aspect: texts})
-        return Examples.from_pairs([*self.pairs(), *more.pairs()], [*self.aspects, aspect])
+    def extended(self, aspect: str | None, texts: Sequence[str]) -> Examples:
+        """With more examples of an existing or new aspect; with None, with more off-topic sentences."""
+        more = Examples.from_mapping({aspect: texts})
+        return Examples.from_pairs([*self.pairs(), *more.pairs()], [*self.aspects, *more.aspects])
 
     def without(self, aspect: str) -> Examples:
         """Without an aspect and the sentences that mention only this aspect."""
@@ -239,18 +239,30 @@ def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[B
             break
     rows = list(y)
     if len(rows) != n_texts:
-        raise AwattError(f"X has {n_texts} texts, but y has {len(rows)} rows. Give one row per text.")
+        found = f"X has {plural(n_texts, 'text')}, but y has {plural(len(rows), 'row')}"
+        raise AwattError(f"{found}. Give one row per text.")
     if all(isinstance(row, str) for row in rows):
         rows = [[row] for row in rows]
-    try:
-        rows = [list(row) for row in rows]
-    except TypeError:
-        advice = 'Give [["food"], ["food", "price"], []] or an indicator matrix.'
-        raise AwattError(f"y holds {short_repr(rows[0])}, but needs a list of labels per text. {advice}") from None
-    if all(isinstance(label, str) for row in rows for label in row) and getattr(y, "ndim", 1) == 1:
-        return _from_label_lists(rows, classes)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Iterable):
+            advice = 'Give [["food"], ["food", "price"], []] or an indicator matrix. Off-topic is [].'
+            raise AwattError(f"row {number} of y is {short_repr(row)}, but a list of labels is needed. {advice}")
+    rows = [list(row) for row in rows]
+    if getattr(y, "ndim", 1) == 1:
+        strings = [isinstance(label, str) for row in rows for label in row]
+        if all(strings):
+            return _from_label_lists(rows, classes)
+        if any(strings):
+            raise _not_a_label(rows)
     matrix, classes = _from_matrix(rows, columns if classes is None else classes)
     return matrix if columns is None else matrix[:, _places(columns, classes)], classes, True
+
+
+def _not_a_label(rows: list[list[Any]]) -> AwattError:
+    bad = ((number, label) for number, row in enumerate(rows) for label in row if not isinstance(label, str))
+    number, label = next(bad)
+    advice = "Leave it out: an off-topic text has an empty list." if label is None else "Give labels as strings."
+    return AwattError(f"row {number} of y has the label {short_repr(label)}, but a text is needed. {advice}")
 
 
 def _from_label_lists(rows: list[list[str]], classes: Sequence[Any] | None) -> tuple[Bools, list[Any], bool]:
@@ -269,7 +281,7 @@ def _from_matrix(rows: list[list[Any]], named: Sequence[Any] | None) -> tuple[Bo
     width = len(rows[0]) if rows else 0
     for number, row in enumerate(rows):
         if len(row) != width or any(value not in (0, 1) for value in row):
-            needed = f"but an indicator matrix needs {width} numbers per row, each 0 or 1"
+            needed = f"but an indicator matrix needs {plural(width, 'number')} per row, each 0 or 1"
             raise AwattError(f"row {number} of y is {short_repr(row)}, {needed}. Or give lists of labels as strings.")
     found = list(range(width)) if named is None else list(named)
     if len(found) != width:

@@ -114,6 +114,14 @@ def model_folder(model: str | Path | None) -> Path:
     return NAMES.get(named) or Path(named)
 
 
+def same_model(one: str | Path | None, other: str | Path | None) -> bool:
+    """Whether two names mean the same model."""
+    if one == other:
+        return True
+    first, second = map(model_folder, (one, other))
+    return first == second or first.resolve() == second.resolve()
+
+
 def load_model(model: str | Path | None = FAST) -> Model:
     """Load a model of the package by its name, or the one in a folder. Cached; a folder's until its files change."""
     folder = model_folder(model)

@@ -62,5 +62,7 @@ def open_detector(
 def _read_examples(path: str, text_column: str, aspects_column: str, text_option: str) -> Examples:
     try:
         return Examples.read(path, text_column, aspects_column)
-    except DataError as error:  # its advice may name --text-column, which means another file here
-        raise AwattError(str(error).replace("--text-column", text_option)) from error.__cause__
+    except DataError as error:  # its advice may name options that mean another file here
+        said = str(error).replace("--text-column", text_option)
+        said = said.replace("Add --format ", "Save it as a file that ends in .")
+        raise AwattError(said) from error.__cause__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.arrays import Bools
-from awatt.errors import AwattError, plural
-from awatt.records.reader import read_records
+from awatt.errors import AwattError, DataError, plural
+from awatt.records.formats import STANDARD_STREAM, short_repr
+from awatt.records.reader import Record, read_records, read_rows
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
 Z = 1.959964  # of a 95 % interval
+MOST_NAMED = 20  # columns in an error message
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ def measure_file(
     batches = read_records(path, text_column=text_column, aspects_column=aspects_column, format=format)
     records = [record for batch in batches for record in batch if record.text.strip()]
     known = {name for record in records for name in record.aspects}
+    if records and not known and not _has_column(path, text_column, aspects_column, format):
+        raise _no_labels(path, text_column, aspects_column, records)
     unknown = sorted(known.difference(detector.aspects))
     if unknown:
         named = "label " if len(unknown) == 1 else "labels "
@@ -125,6 +130,21 @@ def measure_file(
     truth = np.array([[aspect in record.aspects for aspect in detector.aspects] for record in kept], dtype=bool)
     found = detector.predictions([record.text for record in kept]).accepted
     return measure(truth, found, detector.aspects)
+
+
+def _has_column(path: str, text_column: str, column: str, format: str | None) -> bool:
+    """Whether a row has this column, even if it is blank; what is not a regular file cannot be read twice."""
+    if not os.path.isfile(path):
+        return False
+    return any(column in row for batch in read_rows(path, text_column=text_column, format=format) for row in batch)
+
+
+def _no_labels(path: str, text_column: str, aspects_column: str, records: Sequence[Record]) -> DataError:
+    names = dict.fromkeys([text_column, *(name for record in records for name in record.fields)])
+    columns = ", ".join(map(short_repr, list(names)[:MOST_NAMED]))
+    found = f"no row has a label in the column '{aspects_column}'; the columns are: {columns}"
+    advice = f"Rename the one with the labels to '{aspects_column}', or name it with --aspects-column."
+    return DataError(f"{found}. {advice}", "stdin" if path == STANDARD_STREAM else path)
 
 
 def random_order(texts: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Expected quality of a detector, and leave-one-out results on its examples."""
+"""Expected quality of a detector, and how well it finds the aspects of examples that it did not learn from."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class AspectReport:
     expected_precision: Expectation | None = None  # None where it cannot be estimated
     expected_recall: Expectation | None = None
     expected_f1: Expectation | None = None
+    known: bool = True  # False without an example and with a name that the model cannot read: it is never found
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,11 @@ class Report:
             if 1 < aspect.examples < FEW:
                 note = f"weak: {aspect.examples} examples; 5 or more are better"
             if not aspect.examples:
-                note = "found by its name alone; add examples"
+                note = (
+                    "found by its name alone; add examples"
+                    if aspect.known
+                    else "never found by its name; add an example"
+                )
             numbers = [_percent(aspect.recall), _percent(aspect.precision), _two(aspect.f1)]
             rows.append([aspect.name, str(aspect.examples), *numbers, note])
         return ["aspect", "examples", "found", "right", "F1"], rows
@@ -172,10 +177,13 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
     checked = np.asarray(~(examples.labels & ~checkable).any(1))
     truth, found = examples.labels[checked], found[checked]
     low, high = _interval(truth, found)
-    aspects = [_aspect_report(examples, truth, found, column) for column in range(len(examples.aspects))]
+    aspects = [
+        replace(_aspect_report(examples, truth, found, column), known=bool(known))
+        for column, known in enumerate(detector._known)
+    ]
     if quality is not None:
-        known = compress(range(len(aspects)), detector._known)
-        for column, expected in zip(known, quality.aspects, strict=True):
+        columns = compress(range(len(aspects)), detector._known)
+        for column, expected in zip(columns, quality.aspects, strict=True):
             aspects[column] = replace(
                 aspects[column],
                 expected_precision=_expectation(expected.precision),

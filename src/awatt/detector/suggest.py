@@ -61,15 +61,15 @@ def make_suggestions(
 
 def suggest_from_file(
     detector: AspectDetector, path: str, k: int, text_column: str, format: str | None, split: bool, learn: bool
-) -> list[Suggestion]:
-    """Suggestions from a file, of which ``index`` counts the sentences; ``split`` whole reviews into sentences.
+) -> tuple[list[Suggestion], list[str]]:
+    """Suggestions from a file, and its sentences, which ``index`` counts; ``split`` whole reviews into sentences.
 
     With ``learn`` the detector learns from a sample of the file first, as ``awatt detect`` does.
     """
     texts = read_sentences(path, text_column, format, split)
     if learn:
         detector = copy(detector).use_reviews(texts)
-    return make_suggestions(detector, texts, k)
+    return make_suggestions(detector, texts, k), texts
 
 
 def _different(texts: list[str], labelled: set[str]) -> list[int]:

@@ -68,9 +68,8 @@ def parse_thresholds(items: Sequence[str]) -> Threshold:
     for item in items:
         aspect, equals, value = item.rpartition("=")
         if not equals:
-            raise AwattError(
-                f"--threshold is given {len(items)} times, so each needs the form ASPECT=NUMBER; found {item!r}."
-            )
+            needed = "so each needs the form ASPECT=X, such as food=0.6 or food=precise"
+            raise AwattError(f"--threshold is given {len(items)} times, {needed}; found {item!r}.")
         if aspect in named:
             raise AwattError(f"--threshold is given more than once for '{aspect}'. Leave out all but one.")
         needed = f"after '=' one of these is needed: {CHOICES}; aspects that are not named use auto"

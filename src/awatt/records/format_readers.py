@@ -10,15 +10,23 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 
 from awatt.errors import plural
 from awatt.files import parse_json
-from awatt.records.formats import DELIMITERS, InvalidValueError, allow_long_cells, short_repr, to_json
+from awatt.records.formats import (
+    DELIMITERS,
+    STANDARD_STREAM,
+    InvalidValueError,
+    allow_long_cells,
+    short_repr,
+    to_json,
+)
 from awatt.records.lines import LineReader, RowSplitter
 from awatt.records.parquet import read_parquet
 from awatt.records.source import Block, Source
 
+_FIRST_LINES = 3  # of a pipe, which show whether it is JSON
 _BETWEEN = int.from_bytes(os.urandom(8))
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # written as JSON escapes; one alone is an error
 
@@ -67,7 +75,11 @@ def _read_text(source: Source) -> Iterator[Block]:
 
 
 def _read_json(source: Source) -> Iterator[Block]:
+    begins = source.path == STANDARD_STREAM and source.part is None
     for numbers, lines in _line_blocks(source):
+        if begins:
+            _check_beginning(source, lines)
+            begins = False
         size, good, rows = sum(map(len, lines)), list[int](), list[dict[str, object]]()
         together = _parse_together(lines)
         if together is not None:
@@ -97,6 +109,15 @@ def _read_json(source: Source) -> Iterator[Block]:
             advice = "Each line must be one JSON object."
             source.on_error(source.error(f"{problem}: {short_repr(line.strip())}. {advice}", number))
         yield Block(good, rows, size)
+
+
+def _check_beginning(source: Source, lines: Sequence[str]) -> None:
+    """Raise if none of the first lines of a pipe can be an object: rather one clear error than one per line."""
+    first = list(islice(filter(None, map(str.strip, lines)), _FIRST_LINES))
+    if first and not any(line.startswith("{") for line in first):
+        kind = next((kind for kind, delimiter in DELIMITERS.items() if delimiter in first[0]), "txt")
+        found = f"the input begins with {short_repr(first[0])}, which is not a JSON object"
+        raise source.error(f"{found}. Add --format {kind} if that is its format.")
 
 
 def _parse_together(lines: list[str]) -> list[dict[str, object]] | None:
@@ -163,6 +184,8 @@ def _rows_of_cells(
             lines, rows = [], []
             found = f"found {plural(len(cells), 'cell')}, but the header names {plural(width, 'column')}"
             advice = f"Put a cell that contains {delimiter!r} in double quotes."
+            if len(cells) < width:
+                advice = "Add the missing cells, or remove the row."
             source.on_error(source.error(f"{found}: {short_repr(delimiter.join(cells))}. {advice}", number))
     yield Block(lines, rows, size)
 

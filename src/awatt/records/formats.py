@@ -27,6 +27,12 @@ HINTS = {
     "json": " A .json file is a single value; write one object per line: jq -c '.[]' in.json > out.jsonl",
     "xlsx": " Save the sheet as CSV (UTF-8).",
 }
+OUT_HINTS = {
+    "json": " Write .jsonl: one object per line.",
+    "xlsx": " For Excel, write a .csv file with --out-format excel.",
+}
+
+_SHOWN = 60  # characters of a value in an error message
 
 Row = Mapping[str, object]
 
@@ -44,7 +50,7 @@ def format_of(path: str, format: str | None, formats: Sequence[str] = FORMATS) -
     if not dot or kind not in allowed:
         found = f"the format '{format}'" if format else f"the suffix '{dot and dot + kind}'"
         known = ", ".join(f".{each}" for each in allowed)
-        hint = HINTS.get(kind, "")
+        hint = (OUT_HINTS if formats == OUT_FORMATS else HINTS).get(kind, "")
         raise DataError(f"{found} is not supported. Use {known}, or one of these with .gz.{hint}", path)
     return kind, name.endswith(".gz") or path.lower().endswith(".gz")
 
@@ -72,9 +78,12 @@ def allow_long_cells() -> Iterator[None]:
 
 
 def short_repr(value: object) -> str:
-    """A value as an error message quotes it: at most 60 characters."""
+    """A value as an error message quotes it: at most 60 characters, with the closing quote of a text."""
     text = "null" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if len(text) <= _SHOWN:
+        return text
+    end = f"...{text[-1]}" if isinstance(value, str | bytes) else "..."
+    return text[: _SHOWN - len(end)] + end
 
 
 def reason(error: Exception) -> str:

@@ -70,7 +70,7 @@ class DetectBody(Body):
     texts: list[Text] = Field(min_length=1, examples=[["The cheesecake is tasty."]])
     threshold: Thresholds | None = Field(
         None,
-        description="Used instead of the project's thresholds: balanced (auto means it), precise, thorough or a "
+        description="Used instead of the project's thresholds: balanced (auto is the same), precise, thorough or a "
         "number; one for all aspects, or one per aspect.",
         examples=[0.5],
     )
