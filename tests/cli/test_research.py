@@ -388,15 +388,15 @@ def test_errors_of_evaluate_are_one_line(run: Run, data: Path, trained: Path, mo
     ],
 )
 def test_errors_of_evaluate_bundled_are_one_line(run: Run, data: Path, more: list[str], message: str) -> None:
-    code, out, err = run("evaluate", "bundled", "--data", data, "--episodes", 5, *more)
+    code, out, err = run("evaluate", "fast", "--data", data, "--episodes", 5, *more)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
 def test_evaluate_bundled_accepts_a_threshold(run: Run, data: Path) -> None:
-    everything = evaluate(run, Path("bundled"), data, "--threshold", "0", "--device", "cpu")
+    everything = evaluate(run, Path("fast"), data, "--threshold", "0", "--device", "cpu")
     assert everything["threshold"] == "0.0"
-    assert evaluate(run, Path("bundled"), data)["macro_f1"] > everything["macro_f1"]
+    assert evaluate(run, Path("fast"), data)["macro_f1"] > everything["macro_f1"]
 
 
 def test_evaluate_of_a_missing_folder_is_an_error(run: Run, data: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ MODELS = ("fast", "accurate")
 
 
 def test_names_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert model_folder("fast") == model_folder("bundled") == model_folder(None) == BUNDLED
+    assert model_folder("fast") == model_folder(None) == BUNDLED
     assert model_folder("accurate") == ACCURATE
     monkeypatch.chdir(tmp_path)
     load_model("accurate").save(Path("fast"))  # type: ignore[attr-defined]

@@ -143,7 +143,7 @@ def test_a_row_of_labels_that_is_wrong_is_named(y: Any, message: str) -> None:
 def test_a_change_of_the_model_requires_learning_again() -> None:
     detector = AspectDetector().fit(TEXTS, LABELS)
     before = detector.predict_proba(TEXTS)
-    for same in ("bundled", None, str(BUNDLED), "fast"):
+    for same in (None, str(BUNDLED), "fast"):
         np.testing.assert_array_equal(detector.set_params(model=same).predict_proba(TEXTS), before)
     detector.set_params(model="accurate")
     for call in (detector.detect, detector.thresholds, detector.save_pretrained):

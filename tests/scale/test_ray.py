@@ -280,7 +280,7 @@ def test_an_error_of_a_whole_file_is_one_line(cluster: Any, tmp_path: Path, fold
 def test_a_dataset_is_annotated(cluster: Any, detector: AspectDetector) -> None:
     import ray
 
-    from awatt.scale.dataset import annotate, transform
+    from awatt.scale.dataset import annotate
 
     rows = ray.data.from_items([{"text": text, "id": number} for number, text in enumerate(TEXTS)])
     found = sorted(annotate(detector, rows, prefix="x_").take_all(), key=lambda row: row["id"])
@@ -289,8 +289,6 @@ def test_a_dataset_is_annotated(cluster: Any, detector: AspectDetector) -> None:
     assert [{name: row[f"x_score_{name}"] for name in EXAMPLES} for row in found] == [each.scores for each in wanted]
     with pytest.raises(AwattError, match="found list"):
         annotate(detector, TEXTS)
-    with pytest.warns(DeprecationWarning, match="is now annotate"), pytest.raises(AwattError, match="found list"):
-        transform(detector, TEXTS)
 
 
 @NEEDS_TORCH

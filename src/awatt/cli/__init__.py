@@ -55,7 +55,6 @@ app.command("models")(registry.models)
 app.command("encoders")(registry.encoders)
 app.command("bench")(research.bench)
 app.command("train-detector")(train_detector.train_detector)
-app.command("bundle", hidden=True)(train_detector.bundle)
 app.command("reproduce", cls=reproduce.ListOptionsCommand)(reproduce.reproduce)
 
 # Newer versions of typer bundle click's exceptions, older ones import them: this finds UsageError in both.

@@ -67,9 +67,3 @@ def train_detector(
         model = train(data, config, lambda done: bar.update(task, completed=done), encoder)
     model.save(out, slim)
     typer.echo(str(out))
-
-
-def bundle(data: Datasets, out: Out, settings: Settings = None, threads: Cores = 1) -> None:
-    """Deprecated name of train-detector."""
-    typer.echo("awatt: 'awatt bundle' is now 'awatt train-detector'; the old name will be removed in 0.3.", err=True)
-    train_detector(data, out, settings=settings, threads=threads)

@@ -20,8 +20,8 @@ from awatt.folders import CONFIG, RUN, WEIGHTS, open_folder
 from awatt.research.evaluation import EpisodeModel
 
 FAST = "fast"
-#: The models of the package by name; "bundled" is the older name of "fast".
-NAMES: Mapping[str | Path, Path] = {FAST: BUNDLED, "accurate": ACCURATE, "bundled": BUNDLED}
+#: The models of the package by name.
+NAMES: Mapping[str | Path, Path] = {FAST: BUNDLED, "accurate": ACCURATE}
 
 
 class Model(EpisodeModel, Protocol):

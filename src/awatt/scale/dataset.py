@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from awatt.errors import AwattError, require
@@ -27,10 +26,3 @@ def annotate(detector: AspectDetector, dataset: Any, text_column: str = "text", 
 
 def _annotate(table: Any, shipped: Shipped, text_column: str, prefix: str) -> Any:
     return shipped.load().annotate(table, text_column, prefix=prefix)
-
-
-def transform(detector: AspectDetector, dataset: Any, text_column: str = "text", prefix: str = "") -> Any:
-    """Deprecated: the former name of `annotate`."""
-    message = "awatt.scale.dataset.transform is now annotate; the old name will be removed in 0.3."
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return annotate(detector, dataset, text_column, prefix)
