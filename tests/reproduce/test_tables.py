@@ -99,7 +99,7 @@ def test_the_encoder_table_names_every_encoder_and_quotes_those_without_results(
     assert [(row[1], row[6]) for row in found] == [
         ("proto-hatt (GloVe + CNN)", "57.26"),
         ("proto-hatt (GloVe + LSTM)", "59.46"),
-        ("proto-awatt w/o DT (all-MiniLM-L6-v2)", ""),
+        ("proto-awatt w/o DT (all-MiniLM-L6-v2, rescaled)", ""),
         ("proto-hatt (BERT)", "57.33"),
         ("proto-awatt (BERT)", "70.09"),
         ("proto-hatt (DistilBERT)", "59.57"),
