@@ -151,7 +151,7 @@ def test_labelled_sentences_of_the_file_tell_how_frequent_aspects_are() -> None:
     assert expected[1] < expected[0] < labels[1::2].sum()
 
 
-def test_precise_finds_something_in_a_file_without_labels() -> None:
+def test_precise_is_the_models_own_threshold_in_a_file_without_labels() -> None:
     """It used to ask for an expected precision of 90 % of probabilities that nothing has calibrated."""
     learned = teach(TEXTS, LABELS, ASPECTS)
     assert learned.thresholds.precise == pytest.approx(0.75)

@@ -101,17 +101,23 @@ def test_two_tabs_see_each_other(page: Any, context: Any, server: Server) -> Non
     two.close()
 
 
-@needs_chromium
-def test_a_tab_that_is_behind_does_not_overwrite(page: Any, server: Server) -> None:
+def fall_behind(page: Any, server: Server) -> str:
+    """A colleague labels the first sentence, which the page does not notice; the name of the aspect."""
     open_sample(page, "laptop")
     first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
     last = server.ask("GET", "v1/project")[1]["aspects"][-1]
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")  # no polling
     server.ask("PUT", f"v1/project/sentences/{first}", {"aspects": [last["id"]]})
+    return str(last["name"])
+
+
+@needs_chromium
+def test_a_tab_that_is_behind_does_not_overwrite(page: Any, server: Server) -> None:
+    name = fall_behind(page, server)
     page.keyboard.press("1")
     page.wait_for_selector("#message.bad")
     assert "Look again" in page.inner_text("#message")
-    page.wait_for_selector(f"#rows .row.chosen.labelled .chip[title='{last['name']}']")
+    page.wait_for_selector(f"#rows .row.chosen.labelled .chip[title='{name}']")
     assert page.locator("#rows .row.chosen .chip").count() == 1
     page.keyboard.press("1")
     page.wait_for_function("() => document.querySelectorAll('.toggle[aria-pressed=true]').length === 2")
@@ -119,15 +125,11 @@ def test_a_tab_that_is_behind_does_not_overwrite(page: Any, server: Server) -> N
 
 @needs_chromium
 def test_many_labels_of_a_tab_that_is_behind_overwrite_those_of_a_colleague(page: Any, server: Server) -> None:
-    open_sample(page, "laptop")
-    first = server.ask("GET", "v1/project/sentences")[1]["ids"][0]
-    last = server.ask("GET", "v1/project")[1]["aspects"][-1]
-    page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")  # no polling
-    server.ask("PUT", f"v1/project/sentences/{first}", {"aspects": [last["id"]]})
+    name = fall_behind(page, server)
     page.keyboard.press("Shift+ArrowDown")
     page.click("#none-all")
     page.wait_for_selector("#message.bad:has-text('the label of a sentence has been changed')")
-    page.wait_for_selector(f"#rows .row.labelled .chip[title='{last['name']}']")
+    page.wait_for_selector(f"#rows .row.labelled .chip[title='{name}']")
     page.click("#none-all")  # now that it is shown
     page.wait_for_function("(saved) => document.querySelectorAll(saved).length === 2", arg=SAVED)
     labels = {each["text"]: each["aspects"] for each in server.ask("GET", "v1/project")[1]["examples"]}

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Integers, Sentences, logistic, product, unit
+from awatt.arrays import Bools, Integers, Sentences, logistic, product, unit
 from awatt.aspect_model.calibration import (
     Calibration,
     CalibrationPrior,
@@ -111,7 +111,7 @@ def learn(
     values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
     if file is not None:
         values, weights = fitted.values(parts, words, file), np.ones(len(file.sentences.lengths))
-    sample = _sample_weights(given, values, calibration, reviews)
+    sample = _sample_weights(given.labels, values, calibration, file)
     if sample.sum() >= FEWEST_DRAWN:
         words, left_out = _left_out(parts, given, names, file, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
@@ -185,7 +185,7 @@ def left_out_probabilities(
     if len(learned.words.ids):
         in_file = learned.known_values[:0] if file is None else learned.known_values
         plain = uncalibrated(N_VALUES, given.labels.shape[1], parts.prior)
-        sample = _sample_weights(given, in_file, plain, reviews)
+        sample = _sample_weights(given.labels, in_file, plain, file)
         _, values = _add_words(parts, given, values, sample)
     return np.where(known, logistic(learned.calibration.logits(values)), 0.0)[places]
 
@@ -216,6 +216,7 @@ class _Read(NamedTuple):
 
     sentences: Sentences
     embedded: ReadSentences
+    labelled: Sequence[int] = ()  # of a file: which labelled sentences stand in it, too
 
 
 def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
@@ -226,9 +227,13 @@ def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Senten
     """The file without its labelled sentences, whose scores are better than those of new ones; None if it is small."""
     if reviews is None:
         return None
-    known = set(labelled.keys())
-    unlabelled = [number for number, key in enumerate(reviews.keys()) if key not in known]
-    return _read(parts, reviews.take(np.array(unlabelled))) if len(unlabelled) >= FEWEST_REVIEWS else None
+    numbers = {key: number for number, key in enumerate(labelled.keys())}
+    found = list(map(numbers.get, reviews.keys()))
+    unlabelled = [place for place, number in enumerate(found) if number is None]
+    if len(unlabelled) < FEWEST_REVIEWS:
+        return None
+    file = _read(parts, reviews.take(np.array(unlabelled)))
+    return file._replace(labelled=[number for number in found if number is not None])
 
 
 def _thresholds(own: Floats, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
@@ -294,15 +299,11 @@ def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], fi
     return _Fitted(learned, condition(parts.network, evidence[:1], evidence))
 
 
-def _sample_weights(
-    given: LabelledSentences, values: Floats, calibration: Calibration, reviews: Sentences | None
-) -> Floats:
+def _sample_weights(labels: Bools, values: Floats, calibration: Calibration, file: _Read | None) -> Floats:
     """How much each labelled sentence counts as one drawn at random, given the file and its values. (n_labelled,)"""
-    labels, probabilities = given.labels, logistic(calibration.logits(values))
-    if len(values) and reviews is not None:  # the aspects of labelled sentences of the file are known for certain
-        numbers = {key: number for number, key in enumerate(given.sentences.keys())}
-        known = [numbers[key] for key in reviews.keys() if key in numbers]  # noqa: SIM118
-        return representative_weights(labels, np.concatenate([probabilities, labels[known]]))
+    probabilities = logistic(calibration.logits(values))
+    if file is not None:  # the aspects of its labelled sentences are known for certain
+        return representative_weights(labels, np.concatenate([probabilities, labels[list(file.labelled)]]))
     weights = representative_weights(labels, probabilities)
     # Without a file, off-topic labels or a great many show that sentences were labelled as they came.
     as_they_came = (~labels.any(1)).sum() >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * labels.shape[1]

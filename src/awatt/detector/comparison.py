@@ -11,8 +11,7 @@ from awatt.arrays import Bools
 from awatt.detector.groups import Column, Kind, group_column
 from awatt.detector.quality import Measure, wilson
 from awatt.errors import AwattError
-
-MOST_NAMED = 20  # columns in an error message
+from awatt.records.formats import list_columns
 
 
 @dataclass(frozen=True)
@@ -102,9 +101,7 @@ class Tally:
     def check(self) -> None:
         """Raise if there are rows, but none of them has one of the columns."""
         if self._mentioned and self._missing:
-            names = ", ".join(f"'{name}'" for name in list(self._there)[:MOST_NAMED]) or "none"
-            more = f" and {len(self._there) - MOST_NAMED:,} more" if len(self._there) > MOST_NAMED else ""
-            advice = f"The columns are: {names}{more}. Upper and lower case count."
+            advice = f"The columns are: {list_columns(self._there)}. Upper and lower case count."
             raise AwattError(f"there is no column '{next(iter(self._missing))}' to compare by. {advice}")
 
     def comparisons(self) -> list[Comparison]:

@@ -11,7 +11,7 @@ from awatt.data.episode import Prediction
 from awatt.detector.thresholds import Threshold
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, require
-from awatt.records.formats import reason, short_repr
+from awatt.records.formats import list_columns, reason, short_repr
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -53,8 +53,8 @@ def annotate(
 def _texts(table: Any, text_column: str) -> list[str]:
     """The texts of a column; a missing one is empty, so that no aspect is found in it."""
     if text_column not in table.columns:
-        known = ", ".join(map(repr, table.columns)) or "none"
-        raise AwattError(f"there is no column '{text_column}'; the columns are: {known}. Name it: text_column=...")
+        found = f"there is no column '{text_column}'; the columns are: {list_columns(table.columns)}"
+        raise AwattError(f"{found}. Name it: text_column=...")
     column = table.get_column(text_column)  # not [...], where a number is a row
     texts = ["" if gone else text for text, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
     for row, text in enumerate(texts):

@@ -12,14 +12,13 @@ import numpy as np
 
 from awatt.arrays import Bools
 from awatt.errors import AwattError, DataError, plural
-from awatt.records.formats import STANDARD_STREAM, short_repr
+from awatt.records.formats import STANDARD_STREAM, list_columns
 from awatt.records.reader import Record, read_records, read_rows
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
 
 Z = 1.959964  # of a 95 % interval
-MOST_NAMED = 20  # columns in an error message
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,7 @@ def _has_column(path: str, text_column: str, column: str, format: str | None) ->
 
 def _no_labels(path: str, text_column: str, aspects_column: str, records: Sequence[Record]) -> DataError:
     names = dict.fromkeys([text_column, *(name for record in records for name in record.fields)])
-    columns = ", ".join(map(short_repr, list(names)[:MOST_NAMED]))
-    found = f"no row has a label in the column '{aspects_column}'; the columns are: {columns}"
+    found = f"no row has a label in the column '{aspects_column}'; the columns are: {list_columns(names)}"
     advice = f"Rename the one with the labels to '{aspects_column}', or name it with --aspects-column."
     return DataError(f"{found}. {advice}", "stdin" if path == STANDARD_STREAM else path)
 

@@ -8,10 +8,11 @@ import math
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from awatt.errors import DataError, require
@@ -33,6 +34,7 @@ OUT_HINTS = {
 }
 
 _SHOWN = 60  # characters of a value in an error message
+_NAMED = 50  # columns in one
 
 Row = Mapping[str, object]
 
@@ -84,6 +86,12 @@ def short_repr(value: object) -> str:
         return text
     end = f"...{text[-1]}" if isinstance(value, str | bytes) else "..."
     return text[: _SHOWN - len(end)] + end
+
+
+def list_columns(names: Collection[str]) -> str:
+    """The names of columns as an error message lists them: at most 50."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return (", ".join(map(short_repr, islice(names, _NAMED))) or "none") + more
 
 
 def reason(error: Exception) -> str:

@@ -13,9 +13,7 @@ from typing import IO, NamedTuple, cast
 
 from awatt.errors import DataError
 from awatt.records.bounds import CountedStream, Meter
-from awatt.records.formats import STANDARD_STREAM, reason, short_repr
-
-MOST_NAMED = 50  # columns in an error message
+from awatt.records.formats import STANDARD_STREAM, list_columns, reason
 
 
 class Block(NamedTuple):
@@ -95,10 +93,9 @@ class Source:
         """Raise if a name occurs twice or the text column is missing."""
         self.check_names(names, line)
         if self.text_column not in names:
-            found = ", ".join(map(short_repr, names[:MOST_NAMED])) or "none"
-            if len(names) > MOST_NAMED:
-                found += f" and {len(names) - MOST_NAMED:,} more"
             advice = "Name the one that holds the text with --text-column."
             if len(names) == 1 and ";" in names[0]:  # which some spreadsheets write as CSV
                 advice = "The cells seem to be separated by ';'. Save the file with commas, or with tabs as .tsv."
-            raise self.error(f"no such column; the columns are: {found}. {advice}", line, self.text_column)
+            raise self.error(
+                f"no such column; the columns are: {list_columns(names)}. {advice}", line, self.text_column
+            )
