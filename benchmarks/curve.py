@@ -5,6 +5,7 @@ python benchmarks/curve.py run [--quick]                   every row, set and bu
 python benchmarks/curve.py run --rows fast --sets mams     a part of it
 python benchmarks/curve.py leave-out                       Yelp_aspect by domain, each with a model trained without it
 python benchmarks/curve.py suggest                         suggested sentences against random ones, from names on
+python benchmarks/curve.py small                           files of 100 sentences, some of which are labelled
 python benchmarks/curve.py table                           results/curve/README.md and the plot
 """
 
@@ -37,6 +38,7 @@ from curve_sets import BUDGETS, CHOOSING, Draw, LabelledSet, draw_labels, labell
 CACHE = Path(tempfile.gettempdir()) / "awatt-cache"
 ACCURATE = "accurate"
 SUGGESTED = (0, 20, 40, 60, 100)
+SMALL, SMALL_LABELLED, SMALL_ALL = 100, (15, 30, 60), 1000  # sentences of a small file; labelled; with more to test on
 MEASURES = ("macro_f1", "auc", "false_per_100", "ece", "best_f1", "covered")
 
 Floats = npt.NDArray[Any]
@@ -239,13 +241,17 @@ def detector(of: str | Path, with_file: bool = True, aim: str = "balanced") -> R
         picked = np.random.default_rng(0).permutation(trial.draw.test)[:SAMPLE]
         reviews = sentences.take(np.sort(picked)) if with_file else None
         learned = model.fit(sentences.take(trial.known), trial.labels, trial.names, reviews)
-        cut = model.thresholds(learned, aim=aim)
-        scores = model.probabilities(learned, sentences.take(trial.draw.test))
-        quality = estimate_quality(learned, cut)
-        interval = None if quality is None or not quality.macro_f1.known else quality.macro_f1[1:]
-        return Prediction(scores, scores >= cut, interval)
+        return _predict(model, learned, sentences.take(trial.draw.test), aim)
 
     return predict
+
+
+def _predict(model: AspectModel, learned: Any, sentences: Any, aim: str = "balanced") -> Prediction:
+    cut = model.thresholds(learned, aim=aim)
+    scores = model.probabilities(learned, sentences)
+    quality = estimate_quality(learned, cut)
+    interval = None if quality is None or not quality.macro_f1.known else quality.macro_f1[1:]
+    return Prediction(scores, scores >= cut, interval)
 
 
 def rows() -> dict[str, Row]:
@@ -334,6 +340,39 @@ def _label_more(model: AspectModel, trial: Trial, known: Integers, step: int, ar
     doubt = uncertainty(model.probabilities(learned, sentences.take(pool)), model.thresholds(learned))
     chosen = choose(doubt, potion_means(trial.data)[pool], step)
     return np.concatenate([known, pool[chosen]])
+
+
+# ---- a small file, some of which is labelled, as on the page
+
+
+def small_files(sets: list[str], draws: int, out: Path) -> None:
+    """Label some of a file at random, by names and labels alone; tested on its others and on more of the same set."""
+    model, found = bundled(), dict[str, Any]()
+    for name in sets:
+        data = load_sets()[name]()
+        sentences = tokenized(data)
+        for number in range(draws):
+            order = np.random.default_rng([7, number]).permutation(len(data.texts))
+            file = order[:SMALL]
+            for count in SMALL_LABELLED:
+                known, test = file[:count], np.concatenate([file[count:], order[SMALL:SMALL_ALL]])
+                learned = model.fit(
+                    sentences.take(known), data.labels[known], data.aspects, sentences.take(np.sort(file))
+                )
+                truth = data.labels[test]
+                balanced, precise = (
+                    _predict(model, learned, sentences.take(test), aim) for aim in ("balanced", "precise")
+                )
+                right = float((precise.found & truth).sum())
+                cells = measure(balanced, truth) | {
+                    "expected": float(balanced.scores.sum() / truth.sum()),
+                    "precision_of_precise": right / max(1, precise.found.sum()),
+                    "recall_of_precise": right / truth.sum(),
+                }
+                found.setdefault(name, {}).setdefault(str(count), {})[str(number)] = cells
+        means = {count: round(100 * mean_of(each, "macro_f1"), 1) for count, each in found[name].items()}
+        print(name, means, flush=True)
+        write_text(out / "small.json", json.dumps(found, indent=1) + "\n")
 
 
 # ---- running and telling
@@ -441,9 +480,38 @@ def table(out: Path) -> None:
             for arm, cells in of_set.items()
         ]
         lines.append("")
+    for path, title in (("small.json", "now"), ("small before.json", "before")):
+        if (out / path).exists():
+            lines += _small_table(json.loads((out / path).read_text("utf-8")), title)
     lines += ["## Commands", "", "```", *(line for line in (__doc__ or "").splitlines()[2:] if line), "```"]
     write_text(out / "README.md", "\n".join(lines) + "\n")
     _plot(found, sets, out)
+
+
+def _small_table(found: dict[str, Any], title: str) -> list[str]:
+    """What some labels of a small file give."""
+    lines = [f"## Files of {SMALL} sentences, some of them labelled: {title}", ""]
+    if title == "now":
+        lines += [
+            f"Fast, names and {', '.join(map(str, SMALL_LABELLED))} sentences of the file, drawn at random; tested on "
+            "the others and on more of the same set, at most 1,000 in all. Macro-F1; mentions expected over true ones; "
+            "precision / recall of *precise*; how often the report's interval of the macro-F1 holds the measured one.",
+            "",
+        ]
+    else:
+        lines += ["When labelled sentences did not count as part of the file, and *precise* followed it alone.", ""]
+    lines += ["| | F1 | expected / true | precise: precision / recall, % | interval |", "|---|---|---|---|---|"]
+    for name, by_count in found.items():
+        cells = list(by_count.values())
+        f1 = " ".join(f"{100 * mean_of(each, 'macro_f1'):.1f}" for each in cells)
+        expected = " ".join(f"{mean_of(each, 'expected'):.2f}" for each in cells)
+        precise = " ".join(
+            f"{100 * mean_of(each, 'precision_of_precise'):.0f}/{100 * mean_of(each, 'recall_of_precise'):.0f}"
+            for each in cells
+        )
+        held = [draw["covered"] for each in cells for draw in each.values() if draw["covered"] is not None]
+        lines.append(f"| {name} | {f1} | {expected} | {precise} | {int(sum(held))} of {len(held)} |")
+    return [*lines, ""]
 
 
 PREFACE = """\
@@ -507,7 +575,7 @@ def _plot(found: dict[str, Any], sets: list[str], out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["embed", "run", "leave-out", "suggest", "table"])
+    parser.add_argument("part", choices=["embed", "run", "leave-out", "suggest", "small", "table"])
     parser.add_argument("--rows", nargs="+", default=None)
     parser.add_argument("--sets", nargs="+", default=None)
     parser.add_argument("--budgets", nargs="+", default=list(BUDGETS))
@@ -538,6 +606,9 @@ def main() -> None:
         leave_out(asked.data, asked.draws, asked.out)
     elif asked.part == "suggest":
         suggest_curve(asked.sets or [*CHOOSING, "mams"], asked.draws, asked.out)
+    elif asked.part == "small":
+        small = [*CHOOSING, "mams", "sample-restaurant", "sample-hotel", "sample-laptop"]
+        small_files(asked.sets or small, asked.draws, asked.out)
     else:
         table(asked.out)
 
