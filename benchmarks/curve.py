@@ -480,7 +480,7 @@ def table(out: Path) -> None:
             for arm, cells in of_set.items()
         ]
         lines.append("")
-    for path, title in (("small.json", "now"), ("small before.json", "before")):
+    for path, title in (("small.json", "now"), ("small-before.json", "before")):
         if (out / path).exists():
             lines += _small_table(json.loads((out / path).read_text("utf-8")), title)
     lines += ["## Commands", "", "```", *(line for line in (__doc__ or "").splitlines()[2:] if line), "```"]
