@@ -1,5 +1,6 @@
 """``awatt data``: its output, and one clear line for each kind of malformed file."""
 
+import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -216,6 +217,13 @@ def test_check_uses_the_column_options(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("data", "check", path, "--text-column", "review", "--aspects-column", "labels")
     assert code == 0
     assert out.splitlines()[1].split() == ["1", "soup"]
+
+
+def test_check_advised_a_format_that_it_had_no_option_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options, line in (((), "Add --format csv"), (("--format", "csv"), "1 row read, 0 unreadable")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"text,aspects\nhot soup,soup\n"), "utf-8"))
+        _, out, err = run("data", "check", "-", *options)
+        assert line in out + err
 
 
 BAD = {

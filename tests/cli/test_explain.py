@@ -70,13 +70,29 @@ def test_the_report(run: Run, examples: Path) -> None:
 def test_invalid_examples_are_a_one_line_error(run: Run, examples: Path) -> None:
     assert run("report", "--examples", "nope.csv").err == "awatt: nope.csv: there is no such file. Check the path.\n"
     examples.write_text("text,aspects\n,food\n")
-    assert run("report", "--examples", examples).err.startswith("awatt: an example of aspect 'food' is ''")
+    assert run("report", "--examples", examples).err.startswith(f"awatt: {examples}, line 2, column 'text': found ''")
     examples.write_text("sentence,aspects\nx,food\n")
     code, _, err = run("report", "--examples", examples)
     assert code == 2
     assert "column 'text': no such column; the columns are: 'sentence', 'aspects'" in err
     done = run("report", "--examples", examples, "--text-column", "sentence")
     assert (done.code, "cannot be estimated yet" in done.out) == (0, True)  # one example is too few
+
+
+def test_labels_were_read_with_the_columns_of_the_examples(
+    run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (reviews := tmp_path / "reviews.csv").write_text("body\nWarm pizza.\nBye.\n")
+    (labels := tmp_path / "labels.csv").write_text("body,aspects\nWarm pizza.,food\n")
+    given = ("report", reviews, "--text-column", "body", "--html", tmp_path / "x.html", "--examples", examples)
+    assert json.loads(run(*given, "--json", "--labels", labels).out)["quality"]["n_sentences"] == 1
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(labels.read_bytes()), "utf-8"))
+    code, _, err = run(*given, "--overwrite", "--labels", "-")
+    assert (code, "Save it as a file that ends in .csv" in err, "--format" in err) == (2, True, False)
+    err = run(*given, "--overwrite", "--labels", examples).err
+    assert err.endswith("holds the text with --text-column; its name must be the same in FILE.\n")
+    err = run(*given, "--overwrite", "--examples-text-column", "body").err
+    assert err.endswith("holds the text with --examples-text-column.\n")
 
 
 def test_explain_shows_what_detect_finds(run: Run, examples: Path, tmp_path: Path) -> None:

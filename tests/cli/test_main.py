@@ -33,7 +33,7 @@ def test_the_installed_command_prints_its_version(run_script: Run) -> None:
         (("data",), ["build", "stats", "check"]),
         (("data", "build"), ["YELP_DIR", "--fewasp", "--out", "--seed"]),
         (("data", "stats"), ["DIR", "--json", "--episodes", "--n-way", "--n-shot", "--n-query", "--seed"]),
-        (("data", "check"), ["FILE", "--text-column", "--aspects-column"]),
+        (("data", "check"), ["FILE", "--text-column", "--aspects-column", "--format"]),
         (("demo",), ["--n-shot", "--seed"]),
         (
             ("detect",),
@@ -50,6 +50,21 @@ def test_help_lists_every_command_and_option(run: Run, command: tuple[str, ...],
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
     assert [word for word in words if word not in out] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "inputs"),
+    [
+        (("explain", "-", "--examples", "-"), "TEXT and --examples"),
+        (("suggest", "-", "--examples", "-"), "FILE and --examples"),
+        (("score", "-", "--examples", "-"), "FILE and --examples"),
+        (("report", "-", "--html", "x.html", "--examples", "-"), "FILE and --examples"),
+        (("report", "x.csv", "--html", "x.html", "--examples", "-", "--labels", "-"), "--examples and --labels"),
+    ],
+)
+def test_stdin_was_read_twice(run: Run, command: tuple[str, ...], inputs: str) -> None:
+    message = f"awatt: {inputs} are both stdin, which can be read once. Name a file for one of them.\n"
+    assert run(*command) == (2, "", message)
 
 
 @pytest.mark.parametrize("command", [(), ("data",)])

@@ -56,6 +56,16 @@ def test_a_file_without_an_aspects_column_is_refused(run: Run, examples: Path, t
     assert len(err.splitlines()) == 1
 
 
+def test_the_examples_needed_the_text_column_of_the_labelled_file(run: Run, examples: Path, tmp_path: Path) -> None:
+    (labelled := tmp_path / "labelled.csv").write_text("body,aspects\nA delicious pizza!,food\n")
+    given = ("score", labelled, "--examples", examples, "--text-column", "body")
+    code, _, err = run(*given)
+    assert (code, err.endswith("holds the text with --examples-text-column.\n")) == (2, True)
+    assert run(*given, "--examples-text-column", "text").code == 0
+    examples.write_text(examples.read_text().replace("text,", "body,"))
+    assert run(*given).code == 0
+
+
 def test_a_file_of_off_topic_sentences_alone_is_measured(run: Run, examples: Path, tmp_path: Path) -> None:
     labelled = tmp_path / "labelled.csv"
     labelled.write_text("text,aspects\nWe left on Monday.,\n")

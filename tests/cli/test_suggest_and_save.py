@@ -45,6 +45,13 @@ def test_a_saved_detector_finds_the_same(run: Run, examples: Path, tmp_path: Pat
     assert not (folder / "examples.jsonl").exists()
 
 
+def test_a_threshold_for_one_aspect_reset_the_saved_others(run: Run, examples: Path, tmp_path: Path) -> None:
+    saved, changed = tmp_path / "saved", tmp_path / "changed"
+    run("save", saved, "--examples", examples, "--threshold", 0.7)
+    assert run("save", changed, "--model", saved, "--threshold", "food=0.9").code == 0
+    assert json.loads((changed / "config.json").read_text())["threshold"] == {"food": 0.9, "staff": 0.7}
+
+
 def test_aspects_that_a_file_talks_about_are_printed(run: Run, tmp_path: Path) -> None:
     reviews = tmp_path / "reviews.csv"
     rows = [

@@ -49,6 +49,7 @@ def test_an_aspect_in_every_review_differs_nowhere() -> None:
 
 def test_dates_become_periods_without_a_gap() -> None:
     assert groups("2024-01-31", "2024/3/1", None) == ("time", ["2024-01", "2024-02", "2024-03"], [0, 2, -1])
+    assert groups("2024.01.31", "2024.3.1 10:00")[1] == ["2024-01", "2024-02", "2024-03"]
     assert groups("2024-02-03T10:00", "2024-02-01 9:00")[1] == ["2024-02-01", "2024-02-02", "2024-02-03"]
     assert groups("2015-01-01", "2024-12-31")[1][:2] == ["2015 Q1", "2015 Q2"]
     assert groups("1990-01-01", "2024-12-31")[1][:2] == ["1990", "1991"]
@@ -57,6 +58,10 @@ def test_dates_become_periods_without_a_gap() -> None:
     empty = compare(group_column("day", ["2024-01-31", "2024-03-01"]), np.ones((2, 1), dtype=bool), ["food"])
     assert (empty.counts, empty.aspects[0].shares[1]) == ([1, 0, 1], None)
     assert "2024-02         0       -" in str(empty)
+
+
+def test_prices_of_four_digits_were_read_as_dates() -> None:
+    assert groups(1049.5, 1100.1, 1049.5) == ("groups", ["1049.5", "1100.1"], [0, 1, 0])
 
 
 def test_many_numbers_become_ranges_and_many_texts_the_most_frequent() -> None:

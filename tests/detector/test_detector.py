@@ -184,6 +184,13 @@ def test_tuning_finds_thresholds_that_fit(detector: AspectDetector) -> None:
     assert detector.score(texts, labels) >= before
 
 
+def test_tuning_without_a_label_gave_all_aspects_the_first_ones_threshold(detector: AspectDetector) -> None:
+    detector.set_params(threshold={"food": 0.9, "staff": "precise"})
+    before = detector.thresholds().tolist()
+    assert detector.tune_threshold(["hello there", "what a day"], [[], []]).thresholds().tolist() == before
+    assert len(set(before)) == 3
+
+
 @pytest.mark.parametrize("n_rows", [1, 3])
 def test_texts_and_labels_must_have_the_same_length(detector: AspectDetector, n_rows: int) -> None:
     for method in (detector.score, detector.tune_threshold, detector.fit):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from awatt import AspectDetector
 from awatt.detector.examples import Examples
 from awatt.detector.thresholds import parse_thresholds
 from awatt.detector.words import split_windows
-from awatt.errors import AwattError
+from awatt.errors import AwattError, DataError
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,23 @@ def test_examples_that_would_lose_something_are_refused(tmp_path: Path, content:
     (path := tmp_path / "examples.json").write_text(content)
     with pytest.raises(AwattError, match=message):
         Examples.read(path)
+
+
+def test_off_topic_sentences_in_json_became_an_aspect_named_null(tmp_path: Path) -> None:
+    given = {"food": ["Great pizza."], None: ["We left early."]}
+    (path := tmp_path / "examples.json").write_text(json.dumps(given))
+    assert AspectDetector.from_examples(str(path)).aspects == ("food",)
+    assert Examples.read(path).pairs() == Examples.from_any(given).pairs()
+    assert Examples.from_any({"null": ["A null pointer."]}).aspects == ("null",)  # in Python it is a name
+
+
+def test_blank_rows_at_the_end_of_a_spreadsheet_were_refused(tmp_path: Path) -> None:
+    (path := tmp_path / "examples.csv").write_text("text,aspects\nGreat pizza.,food\nBye.,\n,\n , \n")
+    assert Examples.read(path).pairs() == [("Great pizza.", ("food",)), ("Bye.", ())]
+    path.write_text("body,aspects\nGreat pizza.,food\n,food\n")
+    with pytest.raises(DataError, match="found '', but a sentence is needed") as caught:
+        Examples.read(path, "body")
+    assert str(caught.value).startswith(f"{path}, line 3, column 'body': ")
 
 
 def test_an_aspect_with_two_thresholds_is_refused() -> None:

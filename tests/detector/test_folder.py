@@ -107,6 +107,8 @@ def test_examples_can_be_left_out_of_the_folder(detector: AspectDetector, tmp_pa
     for use in (loaded.report, lambda: loaded.add_aspect("a", ["b"]), lambda: loaded.remove_aspect("food")):
         with pytest.raises(AwattError, match="saved without its examples"):
             use()
+    with pytest.raises(AwattError, match=r"Add --without-examples \(in Python: examples=False\)"):
+        loaded.save_pretrained(tmp_path / "again")
     again = loaded.save_pretrained(tmp_path / "again", examples=False)
     assert AspectDetector.from_pretrained(again).detect_many(TEXTS) == detector.detect_many(TEXTS)
     assert loaded.suggest(["cold tea", "warm tea"], 1)

@@ -81,6 +81,13 @@ def test_one_example_cannot_tell_how_good_it_is() -> None:
     assert "cannot be checked" in str(only)
 
 
+def test_an_f1_that_is_not_known_was_printed_with_an_interval() -> None:
+    one_each = {"food": ["Tasty soup"], "service": ["Rude waiter"], None: ["It was my birthday", "My dog sleeps"]}
+    report = AspectDetector.from_examples(one_each).report()
+    assert (report.f1, report.f1_interval) == (None, (0.0, 1.0))
+    assert "On the examples" not in str(report)
+
+
 def test_many_examples_are_left_out_in_groups() -> None:
     report = AspectDetector.from_examples({"food": [f"pizza {n}" for n in range(250)], "staff": ["waiter"]}).report()
     assert report.left_out == 51

@@ -87,6 +87,14 @@ def test_a_report_has_the_shares_the_comparisons_and_typical_sentences(tmp_path:
     assert not re.findall(r"https?://|url\(|@import", content)  # nothing is loaded
 
 
+def test_typical_sentences_had_every_aspect(tmp_path: Path) -> None:
+    detector = AspectDetector.from_examples(EXAMPLES)
+    found = report_file(detector, str(write_reviews(tmp_path)), learn=False).findings
+    typical = [sentence for each in found.aspects for sentence in each.typical]
+    assert typical == [detector.detect(sentence.text) for sentence in typical]
+    assert {name for sentence in typical for name in sentence.words} == {"food", "staff"}
+
+
 def test_what_was_measured_and_its_course_are_shown(tmp_path: Path) -> None:
     labelled = tmp_path / "labels.csv"
     labelled.write_text("text,aspects\nThe soup was salty.,food\nA kind waiter.,staff\nBye.,\n")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from awatt.aspect_model.model import shares
-from awatt.detector.thresholds import best_threshold, f1, resolve, tune
+from awatt.detector.thresholds import Threshold, best_threshold, change_thresholds, f1, resolve, tune
 
 
 def aimed(aim: str) -> np.ndarray:  # type: ignore[type-arg]
@@ -28,6 +28,15 @@ def test_thresholds_are_resolved_by_aspect() -> None:
     np.testing.assert_array_equal(resolve({"b": np.float32(0.5)}, ["a", "b"], aimed), [0.4, 0.5])
 
 
+@pytest.mark.parametrize(
+    ("own", "changed"),
+    [(0.7, [0.5, 0.7]), ("precise", [0.5, 0.8]), ({"b": 0.2}, [0.5, 0.2]), ({"a": 0.1}, [0.5, 0.3])],
+)
+def test_a_threshold_for_one_aspect_reset_the_others(own: Threshold, changed: list[float]) -> None:
+    np.testing.assert_array_equal(resolve(change_thresholds(own, {"a": 0.5}, "ab"), "ab", aimed), changed)
+    assert change_thresholds(own, "thorough", "ab") == "thorough"
+
+
 def test_micro_f1_over_pairs() -> None:
     truth = np.array([[True, False], [True, True]])
     assert f1(truth, truth) == 1
@@ -40,7 +49,6 @@ def test_the_best_threshold_lies_between_the_scores() -> None:
     scores = np.array([[0.9], [0.8], [0.3], [0.1]])
     truth = np.array([[True], [True], [False], [False]])
     assert best_threshold(truth, scores, 0.5) == pytest.approx(0.55)
-    assert best_threshold(~truth & False, scores, 0.4) == 0.4
     assert best_threshold(np.ones((4, 1), bool), scores, 0.5) == pytest.approx(0.05)
 
 

@@ -7,6 +7,7 @@ import gc
 import gzip
 import io
 import json
+import math
 import os
 import resource
 import subprocess
@@ -19,6 +20,7 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -876,6 +878,12 @@ def test_csv_as_written(tmp_path: Path) -> None:
         '"a\rb",x|y,"{""x"": 0.5, ""y"": null}",2020-01-02,1.50,,"[1, 2]"\n'
         '"say ""b""","[""x|y"", ""z""]",,,,,\n'
     )
+
+
+@pytest.mark.parametrize("value", [math.nan, np.float64("nan")])
+def test_nan_became_text_in_csv(tmp_path: Path, value: float) -> None:
+    write(tmp_path / "x.csv", [{"text": "a", "price": value}, {"text": "nan", "price": 1.50}])
+    assert (tmp_path / "x.csv").read_text() == "text,price\na,\nnan,1.5\n"
 
 
 def test_parquet_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def test_a_whole_review_has_its_sentences_and_columns(client: Any) -> None:
             "review;text;aspects;by_person\n1;Cold soup.;food;True\n2;No.;staff;False\n3;Far away.;;true\n"
             "4;Rude.;food|staff;true\n",
         ),
-        ("json", '{"food": ["Cold soup.", "Rude."], "staff": ["Rude."]}'),
+        ("json", '{"food": ["Cold soup.", "Rude."], "staff": ["Rude."], "null": ["Far away."]}'),
     ],
 )
 def test_labels_are_imported_as_exported_or_as_examples_take_them(client: Any, format: str, content: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from awatt.cli.options import InputFormat
 from awatt.errors import plural
 
 app = typer.Typer(help="Build, describe and check datasets.", no_args_is_help=True, rich_markup_mode=None)
@@ -77,12 +78,16 @@ def stats(
 @app.command()
 def check(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or plain text, optionally .gz; or .json.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="JSONL, CSV, TSV, Parquet or plain text, optionally .gz; or .json; - is stdin."
+        ),
     ],
     text_column: Annotated[str, typer.Option(help="Column with the sentence.")] = "text",
     aspects_column: Annotated[
         str | None, typer.Option(help="Column with the aspects, which must have some. [default: aspects, if any]")
     ] = None,
+    input_format: InputFormat = None,
 ) -> None:
     """List the rows of a file that cannot be read.
 
@@ -95,11 +100,13 @@ def check(
     from awatt.records.reader import read_records
 
     errors: list[DataError] = []
-    if file.name.lower().endswith(".json"):
+    if input_format is None and file.name.lower().endswith(".json"):
         pairs = iter(Examples.read(file).pairs())
     else:
         column = aspects_column or "aspects"
-        batches = read_records(file, text_column=text_column, aspects_column=column, on_error=errors.append)
+        batches = read_records(
+            file, text_column=text_column, aspects_column=column, format=input_format, on_error=errors.append
+        )
         pairs = ((record.text, record.aspects) for batch in batches for record in batch)
     aspects: Counter[str] = Counter()
     rows = empty = none = 0

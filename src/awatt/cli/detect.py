@@ -25,6 +25,7 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_stdin,
     is_ray,
 )
 from awatt.errors import AwattError, plural
@@ -100,10 +101,8 @@ def detect(
     """
     from awatt.detector.bulk import AlreadyCompleteError, BulkConfig, detect_file, estimate_rows
     from awatt.detector.opening import open_detector
-    from awatt.records.formats import STANDARD_STREAM
 
-    if source == STANDARD_STREAM == str(examples):
-        raise AwattError("FILE and --examples are both stdin, which can be read once. Name a file for one of them.")
+    check_stdin({"FILE": source, "--examples": examples})
     on_ray = is_ray(engine, address, workers)
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)

@@ -21,6 +21,7 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_stdin,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def explain(
     from awatt.detector.results import Review
     from awatt.detector.words import split_sentences
 
+    check_stdin({"TEXT": text, "--examples": examples})
     detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
     given = _read_stdin() if text == "-" else text
     review = detector.detect_review(given) if reviews else Review(given, [detector.detect(given)])

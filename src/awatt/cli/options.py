@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -52,7 +53,8 @@ Thresholds = Annotated[
         "--threshold",
         metavar="X",
         help="What to aim for: balanced (best expected F1; auto is the same), precise (expected precision of 90 %) or "
-        "thorough (expected recall of 90 %); or a number from 0 to 1; or ASPECT=X, repeatedly. [default: balanced]",
+        "thorough (expected recall of 90 %); or a number from 0 to 1; or ASPECT=X, repeatedly. "
+        "[default: balanced, or as saved in --model]",
     ),
 ]
 Mode = Annotated[
@@ -61,7 +63,7 @@ Mode = Annotated[
         "--mode",
         metavar="MODE",
         help="How to decide: auto (the model's own rule), acceptance (each aspect on its own; may find none) or paper "
-        "(relative to the other aspects). [default: auto]",
+        "(relative to the other aspects). [default: auto, or as saved in --model]",
     ),
 ]
 TextColumn = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column with the text.")]
@@ -119,6 +121,17 @@ def is_ray(engine: str, address: str, workers: int | None = None) -> bool:
             other = ", or give --jobs instead" if option == "--workers" else f", or leave out {option}"
             raise AwattError(f"{option} needs --engine ray. Add it{other}.")
     return engine == "ray"
+
+
+def check_stdin(inputs: Mapping[str, object]) -> None:
+    """Raise if two of these inputs are stdin."""
+    from awatt.errors import AwattError
+    from awatt.records.formats import STANDARD_STREAM
+
+    named = [name for name, given in inputs.items() if str(given) == STANDARD_STREAM]
+    if len(named) > 1:
+        both = " and ".join(named[:2])
+        raise AwattError(f"{both} are both stdin, which can be read once. Name a file for one of them.")
 
 
 def say_no_rows(source: str) -> None:

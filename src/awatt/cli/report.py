@@ -22,6 +22,7 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_stdin,
 )
 
 
@@ -53,8 +54,8 @@ def report(
         typer.Option(
             "--labels",
             metavar="LABELLED",
-            help="With --html: a random part of the sentences with their aspects, to measure the quality on. "
-            "[default: not measured]",
+            help="With --html: a random part of the sentences with their aspects, to measure the quality on, with the "
+            "same text column as FILE. [default: not measured]",
         ),
     ] = None,
     title: Annotated[
@@ -66,7 +67,8 @@ def report(
     examples_text_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column with the text in the file of --examples. [default: text, or --text-column]"
+            metavar="NAME",
+            help="Column with the text in the file of --examples. [default: text; without --html as --text-column]",
         ),
     ] = None,
     input_format: Annotated[
@@ -94,9 +96,10 @@ def report(
     for option, given in {**of_page, "--overwrite": overwrite}.items():
         if html is None and given:
             raise AwattError(f"{option} needs --html OUT.")
+    check_stdin({"FILE": source, "--examples": examples, "--labels": labels})
     own_column = examples_text_column or ("text" if html else text_column)
-    option = "--examples-text-column" if html else "--text-column"
-    detector = open_detector(examples, model, aspects, threshold, mode, own_column, aspects_column, option)
+    columns = (own_column, aspects_column, "--examples-text-column")
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     if source is None or html is None:
         with _bar() as on_part:
             made = detector.report(on_part)
@@ -122,7 +125,7 @@ def report(
         learn=learn,
         split=reviews,
         text_column=text_column,
-        label_columns=(own_column, aspects_column),
+        aspects_column=aspects_column,
         format=input_format,
     )
     write_text(html, page.html())

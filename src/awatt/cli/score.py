@@ -18,6 +18,7 @@ from awatt.cli.options import (
     ModelName,
     TextColumn,
     Thresholds,
+    check_stdin,
 )
 
 
@@ -33,6 +34,12 @@ def score(
     mode: Mode = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
+    examples_text_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Column with the text in the file of --examples. [default: that of --text-column]"
+        ),
+    ] = None,
     input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +51,8 @@ def score(
     from awatt.detector.opening import open_detector
     from awatt.detector.quality import measure_file
 
-    detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
+    check_stdin({"FILE": source, "--examples": examples})
+    columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     quality = measure_file(detector, source, text_column, aspects_column, input_format)
     typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))

@@ -20,6 +20,7 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_stdin,
     say_no_rows,
 )
 
@@ -50,6 +51,7 @@ def suggest(
     from awatt.detector.opening import open_detector
     from awatt.detector.suggest import suggest_from_file
 
+    check_stdin({"FILE": source, "--examples": examples})
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     learn = examples is not None or aspects is not None  # a saved detector stays as it is

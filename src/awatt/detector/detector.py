@@ -361,10 +361,13 @@ class AspectDetector:
     def tune_threshold(self, X: Iterable[str], y: Any) -> Self:  # noqa: N803
         """Set ``threshold`` to the values with the best F1 on these labelled texts, which must not be the examples.
 
-        An aspect with fewer than 5 labelled texts gets the best common threshold.
+        An aspect with fewer than 5 labelled texts gets the best common threshold. Without any label all stay as they
+        are.
         """
         scores, auto = self.predict_proba(X), float(without_nan(self.thresholds(AUTO))[0])
-        self.threshold = tune(self._targets(y, len(scores)), scores, self.aspects, auto)
+        truth = self._targets(y, len(scores))
+        if truth.any():
+            self.threshold = tune(truth, scores, self.aspects, auto)
         return self
 
     def _targets(self, y: Any, n_texts: int) -> Bools:

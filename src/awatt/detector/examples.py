@@ -15,7 +15,7 @@ import numpy.typing as npt
 from awatt.arrays import Bools
 from awatt.errors import AwattError, DataError, plural
 from awatt.files import parse_json
-from awatt.records.formats import reason, short_repr
+from awatt.records.formats import STANDARD_STREAM, reason, short_repr
 from awatt.records.reader import Record, read_records
 
 MAX_ASPECTS = 200  # every score is computed for every sentence; a larger set is a taxonomy, a different task
@@ -64,15 +64,20 @@ class Examples:
         return cls.from_pairs(pairs, (aspect for aspect in given if aspect is not None))
 
     @classmethod
+    def from_json(cls, found: Mapping[str, Sequence[str]]) -> Examples:
+        """From ``{aspect: sentences}`` as JSON has it: it writes the key None, for off-topic sentences, as "null"."""
+        return cls.from_mapping({None if aspect == "null" else aspect: texts for aspect, texts in found.items()})
+
+    @classmethod
     def read(cls, path: str | Path, text_column: str = "text", aspects_column: str = "aspects") -> Examples:
         """From a file with a text and an aspects column; a row without aspects is an off-topic example.
 
-        A ``.json`` file holds one object, ``{aspect: [sentences]}``.
+        A row without text and aspects is skipped. A ``.json`` file holds one object, ``{aspect: [sentences]}``.
         """
         if str(path).lower().endswith(".json"):
-            return cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", _read_object(Path(path))))
+            return cls.from_json(_read_object(Path(path)))
         batches = read_records(path, text_column=text_column, aspects_column=aspects_column)
-        examples = cls.from_pairs((record.text, record.aspects) for record in chain.from_iterable(batches))
+        examples = cls.from_pairs(_filled(chain.from_iterable(batches), str(path), text_column))
         if not examples.aspects:
             count = plural(len(examples.texts), "sentence")
             advice = f"Fill in the column '{aspects_column}', or choose another one with --aspects-column."
@@ -174,6 +179,16 @@ def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
             '{"text": "Great pizza.", "aspects": ["food"]}.'
         )
     return record["text"], aspects
+
+
+def _filled(records: Iterable[Record], path: str, text_column: str) -> Pairs:
+    """The records with text; raise for one that has aspects alone. Spreadsheets write blank rows at the end."""
+    for record in records:
+        if record.text.strip():
+            yield record.text, record.aspects
+        elif record.aspects:
+            message = f"found {short_repr(record.text)}, but a sentence is needed. Fill it in or remove the row."
+            raise DataError(message, "stdin" if path == STANDARD_STREAM else path, record.line, text_column)
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,7 +72,7 @@ def summarise(detector: AspectDetector, sentences: Sentences, columns: Sequence[
     np.logical_or.at(mentioned, np.array(sentences.review_of, dtype=np.int64), found)
     rows = typical_rows(sentences.texts, found, sentences.scores)
     shown = dict(
-        zip(wanted := sorted({row for each in rows for row in each}), _words(detector, sentences, wanted), strict=True)
+        zip(wanted := sorted({row for each in rows for row in each}), _shown(detector, sentences, wanted), strict=True)
     )
     aspects = [
         AspectFindings(name, int(found[:, n].sum()), share, [shown[row] for row in rows[n]])
@@ -90,8 +91,14 @@ def summarise(detector: AspectDetector, sentences: Sentences, columns: Sequence[
     )
 
 
-def _words(detector: AspectDetector, sentences: Sentences, rows: Sequence[int]) -> list[Detection]:
-    return detector.detect_many([sentences.texts[row] for row in rows], threshold=0.0) if rows else []
+def _shown(detector: AspectDetector, sentences: Sentences, rows: Sequence[int]) -> list[Detection]:
+    """These sentences with what was found in them, or assigned by a person, and its deciding words."""
+    scored = detector.detect_many([sentences.texts[row] for row in rows], threshold=0.0) if rows else []
+    found = [list(compress(detector.aspects, sentences.found[row])) for row in rows]
+    return [
+        replace(each, aspects=names, words={name: words for name, words in each.words.items() if name in names})
+        for each, names in zip(scored, found, strict=True)
+    ]
 
 
 def typical_rows(texts: Sequence[str], found: Bools, scores: Floats, count: int = TYPICAL) -> list[list[int]]:

@@ -50,6 +50,9 @@ def save(detector: AspectDetector, folder: Path, examples: bool, overwrite: bool
     if folder.exists() and not (overwrite and (folder.is_dir() and (is_saved or not any(folder.iterdir())))):
         advice = "Use --overwrite (in Python: overwrite=True) to replace it" if is_saved else "Choose another folder"
         raise AwattError(f"{folder}: already exists. {advice}.")
+    if examples and detector.examples_ is None:
+        found = "this detector was saved without its examples, so it has none to save"
+        raise AwattError(f"{found}. Add --without-examples (in Python: examples=False).")
     if not folder.absolute().parent.is_dir():
         raise AwattError(f"{folder}: there is no folder '{folder.absolute().parent}'. Create it first.")
     replaced = {CONFIG, CARD, *open_folder(folder).digests} if is_saved else set()

@@ -15,7 +15,8 @@ MAX_PERIODS = 48  # on a line
 RANGES = 5  # of a column with many different numbers, with about the same number of reviews each
 MIN_REVIEWS = 10  # of a value that is a group of its own, where there are too many values for all to be one
 MAX_CHARACTERS = 200  # of a value: enough to recognise it
-DATE = re.compile(r"(\d{4})[-/.](0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01])(\D.*)?)?")
+#: a year and a month, and perhaps a day and a time; with a dot and without a day it is a number, such as 1049.5
+DATE = re.compile(r"(\d{4})(?:[-/]|\.(?=\d+\D))(0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01])(\D.*)?)?")
 OTHER = "(other)"
 
 Kind = Literal["time", "groups", "free"]

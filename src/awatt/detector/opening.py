@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
 from awatt.detector.models import model_folder
-from awatt.detector.thresholds import parse_thresholds
+from awatt.detector.thresholds import change_thresholds, parse_thresholds
 from awatt.errors import AwattError, DataError
 from awatt.folders import DETECTOR, KINDS, open_folder
 
@@ -46,23 +47,27 @@ def open_detector(
     else:
         read = Examples.from_pairs((), names)
         if examples is not None:
-            known = _read_examples(str(examples), text_column, aspects_column, text_option)
+            with other_file_errors(text_option):
+                known = Examples.read(str(examples), text_column, aspects_column)
             read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
         detector = AspectDetector(model=model)
         detector.check(read.validated())
         detector.learn(read)
     if threshold:
-        detector.set_params(threshold=parse_thresholds(threshold))
+        wanted = change_thresholds(detector.threshold, parse_thresholds(threshold), detector.aspects)
+        detector.set_params(threshold=wanted)
     if mode is not None:
         detector.set_params(mode=mode)
     detector.thresholds()  # raises for invalid thresholds now, not at the first row
     return detector
 
 
-def _read_examples(path: str, text_column: str, aspects_column: str, text_option: str) -> Examples:
+@contextmanager
+def other_file_errors(text_option: str) -> Iterator[None]:
+    """Errors of a file other than FILE: replace the advice to use options that mean FILE."""
     try:
-        return Examples.read(path, text_column, aspects_column)
-    except DataError as error:  # its advice may name options that mean another file here
+        yield
+    except DataError as error:
         said = str(error).replace("--text-column", text_option)
         said = said.replace("Add --format ", "Save it as a file that ends in .")
         raise AwattError(said) from error.__cause__

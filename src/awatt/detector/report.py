@@ -85,7 +85,7 @@ class Report:
     confusions: list[Confusion]
     suspects: list[Suspect]
     f1: float | None  # None if no aspect has two examples
-    f1_interval: tuple[float, float]  # 95 %, bootstrapped over examples
+    f1_interval: tuple[float, float]  # 95 %, bootstrapped over examples; (0, 1) if F1 is None
     n_examples: int
     left_out: int  # number of examples left out at a time
     expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be estimated yet
@@ -286,8 +286,8 @@ def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
 
 
 def _interval(truth: Bools, found: Bools) -> tuple[float, float]:
-    """The 95 % bootstrap interval of F1 over examples."""
-    if not len(truth):
+    """The 95 % bootstrap interval of F1 over examples; everything is possible where F1 is not known."""
+    if not truth.any():
         return 0.0, 1.0
     picks = np.random.default_rng(0).integers(len(truth), size=(RESAMPLES, len(truth)))
     right, wrong = (truth & found).sum(1)[picks].sum(1), (truth != found).sum(1)[picks].sum(1)

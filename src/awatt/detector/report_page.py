@@ -14,6 +14,7 @@ from awatt import __version__
 from awatt.detector.comparison import AspectShares, Comparison
 from awatt.detector.findings import AspectFindings, Findings, read_findings
 from awatt.detector.models import FAST
+from awatt.detector.opening import other_file_errors
 from awatt.detector.quality import AspectQuality, CoursePoint, Measure, Quality, measure_file
 from awatt.detector.report_charts import bar, interval, line_chart, percent
 from awatt.errors import AwattError, plural
@@ -121,15 +122,18 @@ def report_file(
     learn: bool = True,
     split: bool = False,
     text_column: str = "text",
-    label_columns: tuple[str, str] = ("text", "aspects"),
+    aspects_column: str = "aspects",
     format: str | None = None,
 ) -> ReportPage:
-    """The report about a file of reviews, measured on the file ``labels`` if there is one.
+    """The report about a file of reviews, measured on the labelled part of them in the file ``labels``, if given.
 
     With ``learn`` the detector learns from a sample of the reviews first; ``split`` whole reviews into sentences.
     """
     detector, findings = read_findings(detector, path, text_column, format, split, learn)
-    quality = None if labels is None else measure_file(detector, labels, *label_columns)
+    quality = None
+    if labels is not None:
+        with other_file_errors("--text-column; its name must be the same in FILE"):
+            quality = measure_file(detector, labels, text_column, aspects_column)
     expected = () if quality else expectations(detector)
     return ReportPage(title or Path(path).name, findings, quality, (), expected, describe_detector(detector))
 

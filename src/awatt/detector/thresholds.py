@@ -72,9 +72,16 @@ def parse_thresholds(items: Sequence[str]) -> Threshold:
             raise AwattError(f"--threshold is given {len(items)} times, {needed}; found {item!r}.")
         if aspect in named:
             raise AwattError(f"--threshold is given more than once for '{aspect}'. Leave out all but one.")
-        needed = f"after '=' one of these is needed: {CHOICES}; aspects that are not named use auto"
+        needed = f"after '=' one of these is needed: {CHOICES}; aspects that are not named stay as they are"
         named[aspect] = _parse(value, item, needed)
     return named
+
+
+def change_thresholds(own: Threshold, wanted: Threshold, aspects: Sequence[str]) -> Threshold:
+    """The wanted ones; aspects that they do not name keep their own."""
+    if not isinstance(wanted, Mapping):
+        return wanted
+    return {**(own if isinstance(own, Mapping) else dict.fromkeys(aspects, own)), **wanted}
 
 
 def _parse(text: str, given: str, needed: str) -> str | float:
@@ -95,12 +102,10 @@ def f1(truth: Bools, found: Bools) -> float:
 def best_threshold(truth: Bools, scores: Floats, otherwise: float) -> float:
     """The threshold with the best F1 over all pairs, half-way between two scores.
 
-    Ties go to the threshold nearest to ``otherwise``, which is also the result if no pair is positive.
+    Ties go to the threshold nearest to ``otherwise``.
     """
     order = np.argsort(-scores, axis=None)
     ranked, hits = scores.ravel()[order], truth.ravel()[order]
-    if not hits.any():
-        return otherwise
     last = np.append(ranked[1:] < ranked[:-1], True)  # equal scores cannot be separated
     right = np.cumsum(hits)
     quality = np.where(last, 2 * right / (np.arange(1, len(hits) + 1) + hits.sum()), -1.0)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from json.encoder import encode_basestring
+from operator import ne
 from typing import IO, Any, cast
 
 from awatt.records.formats import (
@@ -28,9 +29,9 @@ ROW_GROUP = 16_384  # rows per Parquet row group: enough to compress well, few e
 
 
 def to_cell(value: object) -> object:
-    """A value of any type as CSV has it: a list of names is written as ``a|b``, an object as JSON."""
+    """A value of any type as CSV has it: a list of names is written as ``a|b``, an object as JSON, NaN as nothing."""
     if value is None or isinstance(value, str | int | float):
-        return value
+        return None if value != value else value  # only NaN differs from itself
     if isinstance(value, Mapping):
         return to_json(value)
     if not isinstance(value, list | tuple):
@@ -43,10 +44,12 @@ def to_cell(value: object) -> object:
 
 
 def _to_cells(values: Sequence[object]) -> Sequence[object]:
-    return values if set(map(type, values)) <= _CELLS else list(map(to_cell, values))
+    kinds = set(map(type, values))
+    plain = kinds <= _CELLS and not (float in kinds and any(map(ne, values, values)))  # without NaN
+    return values if plain else list(map(to_cell, values))
 
 
-_CELLS = {str, int, float, bool, type(None)}  # what the csv module writes as it should be
+_CELLS = {str, int, float, bool, type(None)}  # what the csv module writes as it should be, except NaN
 
 
 class _Writer:

@@ -56,7 +56,7 @@ def _by_aspect(content: bytes) -> Labelled | None:
         return None
     if not all(isinstance(text, str) and text.strip() for texts in found.values() for text in texts):
         return None
-    return Examples.from_mapping(found).pairs()
+    return Examples.from_json(found).pairs()
 
 
 def _unescaped(record: Record) -> tuple[str, tuple[str, ...]]:
