@@ -100,6 +100,10 @@ def test_lists_can_use_spaces_or_commas(run: Run, tmp_path: Path, arguments: str
         ),
         (["overview-single", "--datasets", "foo", "--methods", "static"], "--datasets: this item has no 'foo'"),
         (["table-encoders", "--datasets", "foo"], "--datasets: this item has no 'foo'. Choose from: FewAsp."),
+        (["table-ablation", "--settings", "5x5"], "--settings: this item has no '5x5'. Choose from: 10x5."),
+        (["table-encoders", "--settings", "5x5"], "--settings: this item has no '5x5'. Choose from: 10x5."),
+        (["overview-single", "--settings", "10x5"], "--settings: this item has no '10x5'. Choose from: 5x5."),
+        (["tables", "--dry-run"], "--dry-run is for items that need runs; 'tables' only writes files. Leave it out."),
         (["table-single", "--seeds", "five"], "--seeds needs whole numbers, found 'five'"),
         (["table-single"], "results are missing. Give --data FOLDER"),
         (["table-statistics"], "results are missing. Give --data FOLDER"),
@@ -158,6 +162,16 @@ def test_several_items_share_their_runs_and_write_tables_and_figures(
     assert "6 of 6 runs done" in err
     assert "Warning: 6 results made with other settings or data, such as FewAsp/5x5/proto-awatt" in err
     assert "(method is imp, now proto-awatt). Delete what should be run again." in err
+
+
+def test_a_quick_run_found_the_unfinished_full_run_in_its_folder(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders: list[Path] = []
+    monkeypatch.setattr(runner, "run_all", lambda runs, data, results, work, *more: folders.extend((results, work)))
+    arguments = ("table-single", "--data", tmp_path, "--out", tmp_path / "out", "--work", tmp_path / "work")
+    assert run("reproduce", *arguments)[0] == run("reproduce", *arguments, "--quick")[0] == 0
+    assert [str(path.relative_to(tmp_path)) for path in folders] == ["out", "work", "out/quick", "work/quick"]
 
 
 def test_models_and_encoders_are_listed_one_line_each(run: Run) -> None:

@@ -109,6 +109,15 @@ def test_a_figure_uses_the_seeds_for_which_all_runs_are_finished(results: Path, 
     assert figure_csv("figure-repeats", results) is None
 
 
+@pytest.mark.parametrize("name", ["table-full", "figure-threshold", "figure-repeats"])
+def test_results_of_other_seeds_were_in_no_table_or_figure(name: str, tmp_path: Path, write_result: Write) -> None:
+    for run in ITEMS[name].runs(Choice((100, 7))):
+        write_result(run)
+    texts = item_texts(name, tmp_path / "results")
+    assert texts
+    assert all("7 100" in text for text in texts.values())
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_drawn_from_its_data_alone_with_axes_and_legend(name: str, results: Path) -> None:
     text = figure_csv(name, results)

@@ -120,6 +120,13 @@ def test_only_the_seeds_of_a_figure_can_be_chosen() -> None:
             ITEMS[name].runs(Choice(methods=("proto-hatt",)))
 
 
+@pytest.mark.parametrize("name", ["figure-prototypes", "figure-queries"])
+def test_seeds_of_the_figures_of_one_model_had_no_effect(name: str) -> None:
+    with pytest.raises(AwattError, match=r"--seeds: this figure shows seed 5 only\. Add 5, or leave --seeds out\."):
+        ITEMS[name].runs(Choice((7,)))
+    assert {run.seed for run in ITEMS[name].runs(Choice((7, 5)))} == {5}
+
+
 def test_an_unknown_method_or_setting_lists_the_valid_ones() -> None:
     with pytest.raises(AwattError, match=r"--methods: this item has no 'protonet'\. Choose from: relation, matching"):
         ITEMS["table-single"].runs(Choice(methods=("protonet",)))
@@ -205,6 +212,38 @@ def test_finished_runs_are_skipped_and_a_stopped_run_ends_with_the_same_result(d
     run_all([RUN], datasets, stopped, work, 1, overrides(datasets), lambda run, result: done.append(run))
     assert done == [RUN]
     assert without_seconds(result_path(stopped, RUN)) == without_seconds(result_path(whole, RUN))
+
+
+def test_the_seconds_of_a_resumed_run_left_out_its_first_part(
+    datasets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from awatt.research.training import Trainer
+
+    finish_epoch = Trainer._epoch
+
+    def stop(trainer: Trainer, *arguments: Any) -> dict[str, Any]:
+        if trainer.progress.epoch == 1:
+            raise KeyboardInterrupt
+        return {**finish_epoch(trainer, *arguments), "train_seconds": 1000.0, "validation_seconds": 500.0}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_epoch", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_one(RUN, datasets, tmp_path, tmp_path / "work", overrides(datasets))
+    result = run_one(RUN, datasets, tmp_path, tmp_path / "work", overrides(datasets))
+    assert result["epochs"] == 2
+    assert 1500 < result["seconds"] < 2000
+    assert list(result)[-1] == "seconds"
+
+
+def test_a_work_folder_with_other_settings_advised_another_out(datasets: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "work" / RUN.name
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"episode": {}, "seed": 5}', "utf-8")
+    with pytest.raises(AwattError) as caught:
+        run_one(RUN, datasets, tmp_path, tmp_path / "work", overrides(datasets))
+    assert str(caught.value).startswith(f"{folder} holds a run with other settings (different: ")
+    assert str(caught.value).endswith("). Delete that folder, or choose another --work.")
 
 
 #: three runs, two at a time; with HALT in the environment, the last one waits for ever after its first epoch

@@ -133,6 +133,11 @@ def test_the_headline_shows_the_quoted_number_after_ours(results: Path, write_re
     )
 
 
+def test_the_headline_left_out_other_seeds(results: Path, write_result: Write) -> None:
+    write_result(awatt(7), 0.9, 0.75)
+    assert headline(results).rows[0][:3] == ("FewAsp", "proto-awatt", "75.00 *75.37*")
+
+
 TABLE = Table(
     "A & B",
     ("method", "F1", "quoted F1"),

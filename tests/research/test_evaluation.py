@@ -241,6 +241,28 @@ def test_another_threshold_is_for_one_evaluation(data: Path) -> None:
     assert {**after, "seconds": 0} == {**before, "seconds": 0}
 
 
+def test_a_mean_std_threshold_decided_for_another_number_of_aspects(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("awatt.research.scoring._CALIBRATION_EPISODES", 4)
+    model = RunModel(make(data, "mean-std"), data)
+    model.system.trained_with = {"episode": {"n_way": 3, "n_shot": 2, "n_query": 2}, "seed": 1}
+    with pytest.raises(
+        AwattError, match=r"calibrated with 3 aspects, the episodes have 4\. Add --threshold mean-std to"
+    ):
+        evaluate(model, data, episodes=4, n_way=4)
+    assert evaluate(model, data, episodes=4, n_shot=1)["threshold"] == "mean-std"
+    for threshold in ("mean-std", "static"):
+        assert evaluate(model, data, episodes=4, threshold=threshold, n_way=4)["threshold"] == threshold
+
+
+def test_a_policy_still_advises_its_own_number_of_aspects(data: Path) -> None:
+    model = RunModel(make(data, "policy"), data)
+    model.system.trained_with = {"episode": {"n_way": 3, "n_shot": 2, "n_query": 2}, "seed": 1}
+    with pytest.raises(AwattError, match=r"was trained for 3 aspects, found 4\. Evaluate with --n-way 3, or use"):
+        evaluate(model, data, episodes=4, n_way=4)
+
+
 @pytest.mark.parametrize("broken", [{}, {"episode": 5, "seed": 1}, {"episode": {"n_way": 3}, "seed": "x"}, {"seed": 1}])
 def test_a_run_that_does_not_say_its_episodes_is_an_error(data: Path, broken: dict[str, Any]) -> None:
     model = RunModel(make(data), data)

@@ -102,9 +102,9 @@ def reproduce(
             typer.echo(f"{name:<20} {title}")
         return
     cluster = address if is_ray(engine, address) else None
-    results = out / "quick" if quick else out
+    results, work = (out / "quick", work / "quick") if quick else (out, work)
     if _FROM_RESULTS.keys() & set(items):
-        _rewrite(items, results)
+        _rewrite(items, results, dry_run)
         return
     if encoder and "table-encoders" not in items:
         raise AwattError("--encoder is for table-encoders. Name that item, or leave the option out.")
@@ -188,7 +188,7 @@ def _publish(items: list[str], choice: Choice, data: Path | None, results: Path)
             typer.echo(str(path), err=True)
 
 
-def _rewrite(items: list[str], results: Path) -> None:
+def _rewrite(items: list[str], results: Path, dry_run: bool) -> None:
     """Make 'tables' or 'report' from existing results."""
     from awatt.errors import AwattError
 
@@ -196,6 +196,8 @@ def _rewrite(items: list[str], results: Path) -> None:
         raise AwattError(
             f"'tables' and 'report' cannot be combined with other items, found: {' '.join(items)}. Run them separately."
         )
+    if dry_run:
+        raise AwattError(f"--dry-run is for items that need runs; '{items[0]}' only writes files. Leave it out.")
     if items[0] == "report":
         from awatt.reproduce.report import write_report
 

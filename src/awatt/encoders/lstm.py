@@ -25,9 +25,9 @@ class GloveLstmConfig(GloveConfig):
 class GloveLSTM(Glove):
     """GloVe with a bidirectional LSTM (Hochreiter & Schmidhuber 1997) on top.
 
-    The paper says "LSTM" and d = 50 and does not mention directions. Two directions of size 25 are better on
-    validation than one of size 50 (FewAsp(single), 5-way 5-shot, seed 5: AUC 0.971 against 0.960), and a word's vector
-    then depends on the words on both sides, as with the convolution.
+    The paper says "LSTM" and d = 50 and does not mention directions. With two directions of size 25, a word's vector
+    depends on the words on both sides, as with the convolution. On validation there is no clear difference to one
+    direction of size 50 (FewAsp(single), 5-way 5-shot, seed 10: AUC .9636 against .9618, F1 80.98 against 81.14).
     """
 
     config_type = GloveLstmConfig

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from awatt.config import check_above
 from awatt.encoders.base import Encoded
 from awatt.models.base import FewShotModel, sentence_vectors
 
@@ -19,6 +20,9 @@ class MatchingConfig:
     #: factor of the cosines. With the paper's 1, probabilities of the classes differ so little (at most by a factor of
     #: e^2) that training stalls and a threshold of 0.3 finds little. Chosen on validation from 1, 5, 10 and 20.
     scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_above(self, "model", 0, "scale")
 
 
 class Matching(FewShotModel):

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from awatt.reproduce.results import load_result, missing
-from awatt.reproduce.suites import FIGURES, REPEATS, SEEDS, Choice, Run
-from awatt.reproduce.tables import mean_of
+from awatt.reproduce.suites import FIGURES, REPEATS, Run
+from awatt.reproduce.tables import choice_of_all, mean_of
 
 Row = dict[str, Any]
 
@@ -21,13 +21,14 @@ _METHODS = {"proto-hatt": "Proto-HATT", "proto-awatt": "Proto-AWATT"}
 
 def figure_csv(name: str, results: Path) -> str | None:
     """The figure's data over all seeds for which every run is complete; None if there is no such seed."""
-    runs_of = FIGURES[name].runs
-    seeds = [seed for seed in SEEDS if not missing(results, runs_of(Choice((seed,))))]
-    if not seeds:
-        return None
+    runs = dict.fromkeys(FIGURES[name].runs(choice_of_all(results)))
+    incomplete = {run.seed for run in missing(results, runs)}
     groups: dict[tuple[str, str], list[Row]] = {}
-    for run in dict.fromkeys(runs_of(Choice(tuple(seeds)))):
-        groups.setdefault((run.method, run.variant), []).append(_load(results, run))
+    for run in runs:
+        if run.seed not in incomplete:
+            groups.setdefault((run.method, run.variant), []).append(_load(results, run))
+    if not groups:
+        return None
     rows = list(_ROWS[name](groups))
     text = io.StringIO()
     writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")

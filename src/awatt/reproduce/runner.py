@@ -33,22 +33,30 @@ def run_one(run: Run, data: Path, results: Path, work: Path, overrides: tuple[st
     """Train, test and write the result. The bundled model is only tested."""
     start = time.perf_counter()
     result = _test_bundled(run, data) if run.method == BUNDLED else _train_and_test(run, data, work, overrides)
-    result["seconds"] = round(time.perf_counter() - start, 1)
+    result["seconds"] = round(result.get("seconds", 0.0) + time.perf_counter() - start, 1)
     write_result(results, run, result)
     shutil.rmtree(work / run.name, ignore_errors=True)
     return result
 
 
 def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
-    """An interrupted run keeps its work folder, with the model, and continues from there the next time."""
+    """An interrupted run keeps its work folder, with the model, and continues from there the next time.
+
+    ``seconds`` of the result is the time of the epochs that were finished before.
+    """
     require("torch", "train").set_num_threads(1)
     from awatt.reproduce.figure_data import MEASURES
+    from awatt.research.runs import OtherSettingsError
     from awatt.research.scoring import measure_system, score_episodes
     from awatt.research.training import train
 
     config = resolve(run, overrides)
     folder, dataset, shape = work / run.name, data / run.dataset, config.shape
-    system = train(config, dataset, folder, resume=True, device="cpu")
+    new: list[dict[str, Any]] = []
+    try:
+        system = train(config, dataset, folder, resume=True, device="cpu", on_epoch=new.append)
+    except OtherSettingsError as error:
+        raise AwattError(f"{error.found} Delete that folder, or choose another --work.") from None
     tested = measure_system(
         system, score_episodes(system, load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed)
     )
@@ -64,6 +72,8 @@ def _train_and_test(run: Run, data: Path, work: Path, overrides: tuple[str, ...]
     }
     if figures := figures_of(run):
         result["figures"] = {name: MEASURES[name](system, dataset, shape, run.seed) for name in figures}
+    earlier = epochs[: len(epochs) - len(new)]
+    result["seconds"] = sum(epoch["train_seconds"] + epoch["validation_seconds"] for epoch in earlier)
     return result
 
 

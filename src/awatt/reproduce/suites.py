@@ -174,6 +174,7 @@ def _settings_of_its_paper(method: str, n_shot: int) -> tuple[str, ...]:
 
 def ablation_table(datasets: tuple[str, ...], choice: Choice) -> list[Run]:
     """Table 5 and its extension in the appendix: Proto-AWATT at 10-way 5-shot without one of its parts."""
+    _chosen("settings", choice.settings, ((10, 5),))
     variants = _chosen("methods", choice.methods, tuple(ABLATIONS))
     return [
         Run(dataset, 10, 5, "proto-awatt", seed, threshold=VARIANTS[name][0], settings=VARIANTS[name][1], variant=name)
@@ -190,6 +191,7 @@ def encoder_table(choice: Choice) -> list[Run]:
     learning rate suits small networks only.
     """
     _chosen("datasets", choice.datasets, ("FewAsp",))
+    _chosen("settings", choice.settings, ((10, 5),))
     settings = dict(ENCODERS)
     for name, folder in choice.encoders:
         for form, more in _FORMS.items():
@@ -206,8 +208,9 @@ def encoder_table(choice: Choice) -> list[Run]:
 
 def overview(choice: Choice) -> list[Run]:
     """5-way 5-shot on FewAsp(single): seven methods, then Proto-AWATT with each encoder and the static threshold."""
-    dataset, setting = "FewAsp(single)", ((5, 5),)
+    dataset = "FewAsp(single)"
     _chosen("datasets", choice.datasets, (dataset,))
+    setting = _chosen("settings", choice.settings, ((5, 5),))
     names = _chosen("methods", choice.methods, (*MAIN[dataset], *OURS, *ENCODERS))
     methods = tuple(name for name in names if name not in ENCODERS)
     runs = main_table(dataset, replace(choice, methods=methods, settings=setting)) if methods else []
@@ -243,10 +246,17 @@ def threshold_figure(choice: Choice) -> list[Run]:
 
 
 def representations(choice: Choice) -> list[Run]:
-    """The runs whose prototypes and queries are plotted: FewAsp(multi), 5-way 5-shot, one model per method."""
-    _check_whole(choice)
+    """The runs whose prototypes and queries are plotted: FewAsp(multi), 5-way 5-shot, the first seed only."""
     wanted = Choice(SEEDS[:1], ("proto-hatt", "proto-awatt"), ((5, 5),))
     return main_table("FewAsp(multi)", wanted)
+
+
+def representations_figure(choice: Choice) -> list[Run]:
+    """The same runs; raises an error if their seed is not chosen."""
+    _check_whole(choice)
+    if SEEDS[0] not in choice.seeds:
+        raise AwattError(f"--seeds: this figure shows seed {SEEDS[0]} only. Add {SEEDS[0]}, or leave --seeds out.")
+    return representations(choice)
 
 
 def repeats_figure(choice: Choice) -> list[Run]:
@@ -306,8 +316,8 @@ TABLES: dict[str, Item] = {
 
 FIGURES: dict[str, Item] = {
     "figure-threshold": Item("Macro-F1 at different thresholds, FewAsp, 10-way 5-shot", threshold_figure),
-    "figure-prototypes": Item("Prototypes of 5 classes in 50 episodes of FewAsp(multi), t-SNE", representations),
-    "figure-queries": Item("Queries of 5 classes in 20 episodes of FewAsp(multi), t-SNE", representations),
+    "figure-prototypes": Item("Prototypes of 5 classes in 50 episodes of FewAsp(multi), t-SNE", representations_figure),
+    "figure-queries": Item("Queries of 5 classes in 20 episodes of FewAsp(multi), t-SNE", representations_figure),
     "figure-repeats": Item("Appendix: effect of e_M, FewAsp, 5-way 5-shot", repeats_figure),
 }
 

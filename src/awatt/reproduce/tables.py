@@ -13,7 +13,7 @@ from awatt.reproduce import published
 from awatt.reproduce.formats import Measured, Table
 from awatt.reproduce.results import load_result, train_source
 from awatt.reproduce.statistics import statistics_table
-from awatt.reproduce.suites import BUNDLED, STATIC, TABLES, TRANSFORMERS, Choice, Run
+from awatt.reproduce.suites import BUNDLED, SEEDS, STATIC, TABLES, TRANSFORMERS, Choice, Run
 
 HEADER = ("setting", "method", "AUC", "quoted AUC", "Δ AUC", "F1", "quoted F1", "Δ F1", "seeds", "± over")
 NOTES = (
@@ -59,12 +59,19 @@ _BASELINES = {"†": "prototypical", "‡": "proto-hatt"}
 Results = Sequence[dict[str, Any]]
 
 
+def choice_of_all(results: Path) -> Choice:
+    """The choice that includes every result in the folder: the default seeds, then all others found there."""
+    found = (path.stem.rpartition("-seed")[2] for path in results.glob("*/*x*/*-seed*.json"))
+    others = {int(seed) for seed in found if seed.isdecimal()}.difference(SEEDS)
+    return Choice((*SEEDS, *sorted(others)))
+
+
 def table(name: str, results: Path, choice: Choice | None = None) -> Table:
-    """An item's table, with a row for everything that has a result."""
+    """An item's table, with a row for everything that has a result; by default of every seed."""
     item = TABLES[name]
     if name == "table-statistics":
         return statistics_table(item.title, results)
-    choice = choice or Choice()
+    choice = choice or choice_of_all(results)
     if name == "table-encoders" and not choice.encoders:  # existing results need no weights
         choice = replace(choice, encoders=tuple((encoder, "") for encoder in TRANSFORMERS))
     found = rows(item.runs(choice), results, every_encoder=name == "table-encoders", same_seeds=name in VARIANTS_OF_ONE)
@@ -181,9 +188,10 @@ def headline(results: Path) -> Table:
     """For the README: macro-F1 on three datasets in four settings, followed by the quoted number if there is one."""
     settings = tuple(f"{n_way}-way {n_shot}-shot" for n_way, n_shot in published.SETTINGS)
     found: list[tuple[str, ...]] = []
+    everything = choice_of_all(results)
     for item in ("table-single", "table-multi", "table-full"):
         for method in ("prototypical", "proto-hatt", "proto-awatt", STATIC, BUNDLED):
-            runs = TABLES[item].runs(Choice(methods=(method,)))
+            runs = TABLES[item].runs(replace(everything, methods=(method,)))
             cells = [
                 _headline_cell([run for run in runs if (run.n_way, run.n_shot) == s], results)
                 for s in published.SETTINGS

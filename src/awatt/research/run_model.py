@@ -230,4 +230,8 @@ class RunModel:
         self, corpus: Corpus, shape: EpisodeShape, episodes: int, seed: int
     ) -> Iterator[PredictedEpisodes]:
         """Predict episodes 0 to ``episodes - 1`` of the corpus, in batches."""
+        threshold = self.system.threshold
+        if threshold.calibrated and (objection := threshold.objection(shape.n_way)):
+            advice = f"Add --threshold {self.threshold_name} to calibrate it again, or use --threshold static."
+            raise AwattError(f"{self.path}: {objection}, the episodes have {shape.n_way}. {advice}")
         return predictions(self.system, score_episodes(self.system, corpus, shape, episodes, seed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,14 @@ from awatt.research.system import SystemConfig
 LOSSES = ("squared-error", "own")
 
 
+class OtherSettingsError(AwattError):
+    """A folder holds a run with other settings; ``found`` is the message without advice."""
+
+    def __init__(self, path: Path, differing: Iterable[str]) -> None:
+        self.found = f"{path} holds a run with other settings (different: {', '.join(differing)})."
+        super().__init__(f"{self.found} Resume with the same settings, or choose another --out.")
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """The paper's schedule (appendix, "Training Details"); values it does not give were chosen on validation."""
@@ -37,7 +45,8 @@ class TrainingConfig:
     episodes_per_step: int = 2
     #: learning rate of word embeddings relative to the rest: at the full rate they overfit the train aspects
     table_rate: float = 0.03
-    #: of the first stage: the paper trains every method with Eq. 8, "own" takes what the method's own paper has
+    #: of the model, also in a joint second stage: the paper trains every method with Eq. 8, "own" is the loss of the
+    #: method's own paper
     loss: str = "squared-error"
 
     def __post_init__(self) -> None:
@@ -92,10 +101,7 @@ class RunFolder:
             found = self.read_description()
             differing = [name for name in described if found.get(name) != described[name]]
             if differing:
-                raise AwattError(
-                    f"{self.path} holds a run with other settings (different: {', '.join(differing)}). "
-                    "Resume with the same settings, or choose another --out."
-                )
+                raise OtherSettingsError(self.path, differing)
             for partial in self.path.glob(".*.part"):  # left by a write that was killed
                 partial.unlink()
             return
