@@ -53,7 +53,7 @@ CHOICES: dict[str, Collection[str]] = {
 #: options whose value is free text: names, files and settings
 FREE_TEXT = {
     *("--text-column", "--aspects", "--aspects-column", "--examples-text-column", "--prefix", "--out", "--set"),
-    *("--seeds", "--host", "--allow-host", "--public-url", "--by", "--labels", "--title"),
+    *("--seeds", "--host", "--allow-host", "--public-url", "--by", "--labels", "--title", "--learn-from"),
 }
 
 

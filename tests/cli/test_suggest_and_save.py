@@ -45,6 +45,49 @@ def test_a_saved_detector_finds_the_same(run: Run, examples: Path, tmp_path: Pat
     assert not (folder / "examples.jsonl").exists()
 
 
+@pytest.mark.parametrize("split", [(), ("--reviews",)])
+def test_learning_from_the_file_gives_the_scores_of_detect(
+    run: Run, examples: Path, tmp_path: Path, split: tuple[str, ...]
+) -> None:
+    folder, reviews, found = tmp_path / "detector", tmp_path / "reviews.csv", tmp_path / "found.jsonl"
+    texts = [f"The {word} was good. We left." for word in ("pizza", "waiter", "room", "beach", "train", "sun")]
+    texts += [f"A {word} on the table." for word in ("lamp", "cat", "book", "menu", "phone", "knife")]
+    reviews.write_text("\n".join(["body", *texts]) + "\n")
+    columns = ("--text-column", "body", "--examples-text-column", "text")
+    learned = ("--examples", examples, "--learn-from", reviews, *columns)
+    assert run("detect", reviews, "--examples", examples, *columns, *split, "--out", found).code == 0
+    first = json.loads(found.read_text().splitlines()[0])
+    explained = json.loads(run("explain", texts[0], *learned, *split, "--json").out)
+    assert (explained["aspects"], explained["scores"]) == (first["aspects"], first["scores"])
+    alone = json.loads(run("explain", texts[0], "--examples", examples, *split, "--json").out)
+    assert alone["scores"] != first["scores"]
+    assert run("save", folder, *learned, *split).code == 0
+    before = found.read_bytes()
+    again = ("--text-column", "body", *split, "--out", found, "--overwrite")
+    assert run("detect", reviews, "--model", folder, *again).code == 0
+    assert found.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--learn-from", "none.csv"), "none.csv: there is no such file"),
+        (("--learn-from", "empty.csv"), "empty.csv has no sentences to learn from"),
+        (("--learn-from", "-", "--examples", "-"), "both stdin"),
+        (("--reviews",), "--reviews needs --learn-from"),
+    ],
+)
+def test_a_file_that_cannot_be_learned_from_is_said(
+    run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.csv").write_text("text\n")
+    code, out, err = run("save", "detector", "--examples", examples, *asked)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert not Path("detector").exists()
+
+
 def test_a_threshold_for_one_aspect_reset_the_saved_others(run: Run, examples: Path, tmp_path: Path) -> None:
     saved, changed = tmp_path / "saved", tmp_path / "changed"
     run("save", saved, "--examples", examples, "--threshold", 0.7)

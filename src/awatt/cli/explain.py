@@ -16,6 +16,8 @@ from awatt.cli.options import (
     AspectNames,
     AspectsColumn,
     ExamplesFile,
+    ExamplesTextColumn,
+    LearnFrom,
     Mode,
     ModelName,
     SplitReviews,
@@ -36,23 +38,27 @@ def explain(
     model: ModelName = None,
     threshold: Thresholds = None,
     mode: Mode = None,
+    learn_from: LearnFrom = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
+    examples_text_column: ExamplesTextColumn = None,
     reviews: SplitReviews = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the score of every aspect and its deciding words.
 
     With --model FOLDER (a saved detector) they are as in a row of 'awatt detect' with this text. With --examples or
-    --aspects the detector learns from these alone, while 'awatt detect' also looks at its file: scores and thresholds
-    can differ.
+    --aspects the detector learns from these alone, while 'awatt detect' also looks at its file: to get the same
+    scores and thresholds, give that file with --learn-from.
     """
-    from awatt.detector.opening import open_detector
+    from awatt.detector.opening import FileToLearnFrom, open_detector
     from awatt.detector.results import Review
     from awatt.detector.words import split_sentences
 
-    check_stdin({"TEXT": text, "--examples": examples})
-    detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
+    check_stdin({"TEXT": text, "--examples": examples, "--learn-from": learn_from})
+    columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
+    file = FileToLearnFrom(learn_from, text_column, reviews)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
     given = _read_stdin() if text == "-" else text
     review = detector.detect_review(given) if reviews else Review(given, [detector.detect(given)])
     if not reviews and (count := sum(1 for _ in split_sentences(given))) > 1:

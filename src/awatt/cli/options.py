@@ -67,6 +67,23 @@ Mode = Annotated[
     ),
 ]
 TextColumn = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column with the text.")]
+ExamplesTextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--examples-text-column",
+        metavar="NAME",
+        help="Column with the text in the file of --examples. [default: that of --text-column]",
+    ),
+]
+LearnFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--learn-from",
+        metavar="REVIEWS",
+        help="A file of unlabelled reviews to look at as well, as 'awatt detect' does with its FILE: the detector is "
+        "then the same as there. [default: none, it learns from the examples alone]",
+    ),
+]
 AspectsColumn = Annotated[
     str, typer.Option("--aspects-column", metavar="NAME", help="Column with the aspects in the file of --examples.")
 ]

@@ -17,6 +17,7 @@ from awatt.cli.options import (
     AspectNames,
     AspectsColumn,
     ExamplesFile,
+    LearnFrom,
     Mode,
     ModelName,
     SplitReviews,
@@ -40,6 +41,7 @@ def report(
     model: ModelName = None,
     threshold: Thresholds = None,
     mode: Mode = None,
+    learn_from: LearnFrom = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -82,12 +84,13 @@ def report(
 
     Prints the expected F1, confusable aspects and examples that look mislabelled. A fifth of the examples is left out
     at a time (with a run of 'awatt train' a single one, or a twentieth of more than 200). The detector learns from the
-    examples alone; with --html, and in 'awatt detect' and 'awatt suggest', it also looks at the file.
+    examples and, if there is one, the file of --learn-from; with --html, and in 'awatt detect' and 'awatt suggest',
+    from the examples and FILE.
 
     With --html, detect in FILE and write a page to share: how often each aspect is mentioned, by every column, over
     time, with typical sentences and how good the detection is. Print it to get a PDF.
     """
-    from awatt.detector.opening import open_detector
+    from awatt.detector.opening import FileToLearnFrom, open_detector
     from awatt.errors import AwattError
 
     if (source is None) != (html is None):
@@ -96,10 +99,13 @@ def report(
     for option, given in {**of_page, "--overwrite": overwrite}.items():
         if html is None and given:
             raise AwattError(f"{option} needs --html OUT.")
-    check_stdin({"FILE": source, "--examples": examples, "--labels": labels})
+    if html is not None and learn_from is not None:
+        raise AwattError("--learn-from is for a report without --html: a page is about FILE, and learns from it.")
+    check_stdin({"FILE": source, "--examples": examples, "--labels": labels, "--learn-from": learn_from})
     own_column = examples_text_column or ("text" if html else text_column)
     columns = (own_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns)
+    file = FileToLearnFrom(learn_from, text_column)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
     if source is None or html is None:
         with _bar() as on_part:
             made = detector.report(on_part)

@@ -11,10 +11,14 @@ from awatt.cli.options import (
     AspectNames,
     AspectsColumn,
     ExamplesFile,
+    ExamplesTextColumn,
+    LearnFrom,
     Mode,
     ModelName,
+    SplitReviews,
     TextColumn,
     Thresholds,
+    check_stdin,
 )
 
 
@@ -25,8 +29,11 @@ def save(
     model: ModelName = None,
     threshold: Thresholds = None,
     mode: Mode = None,
+    learn_from: LearnFrom = None,
+    reviews: SplitReviews = False,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
+    examples_text_column: ExamplesTextColumn = None,
     without_examples: Annotated[
         bool, typer.Option("--without-examples", help="Leave the example sentences out of the folder.")
     ] = False,
@@ -34,11 +41,17 @@ def save(
 ) -> None:
     """Save a detector as a folder. It holds the model, the aspects, the thresholds and the examples.
 
-    It learns from the examples alone and stays as it is: with --model FOLDER, 'awatt detect' does not learn from its
-    file.
+    It stays as it is: with --model FOLDER, 'awatt detect' does not learn from its file. Give a file of such reviews
+    with --learn-from (and --reviews, if its rows are to be split), so that the saved detector knows them.
     """
-    from awatt.detector.opening import open_detector
+    from awatt.detector.opening import FileToLearnFrom, open_detector
+    from awatt.errors import AwattError
 
-    detector = open_detector(examples, model, aspects, threshold, mode, text_column, aspects_column)
+    check_stdin({"--examples": examples, "--learn-from": learn_from})
+    if reviews and learn_from is None:
+        raise AwattError("--reviews needs --learn-from REVIEWS.")
+    columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
+    file = FileToLearnFrom(learn_from, text_column, reviews)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
     saved = detector.save_pretrained(folder, examples=not without_examples, overwrite=overwrite)
     typer.echo(f"awatt: saved. Use it with: awatt detect FILE --model {saved}", err=True)

@@ -13,7 +13,9 @@ from awatt.cli.options import (
     AspectNames,
     AspectsColumn,
     ExamplesFile,
+    ExamplesTextColumn,
     InputFormat,
+    LearnFrom,
     Mode,
     ModelName,
     TextColumn,
@@ -32,27 +34,25 @@ def score(
     model: ModelName = None,
     threshold: Thresholds = None,
     mode: Mode = None,
+    learn_from: LearnFrom = None,
     text_column: TextColumn = "text",
     aspects_column: AspectsColumn = "aspects",
-    examples_text_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column with the text in the file of --examples. [default: that of --text-column]"
-        ),
-    ] = None,
+    examples_text_column: ExamplesTextColumn = None,
     input_format: InputFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure precision, recall and F1 on a labelled file. Prints them per aspect, with 95 % intervals.
 
     FILE should be a random part of the reviews, off-topic sentences included. Sentences that are also examples are left
-    out. The detector learns from the examples alone; 'awatt detect' also looks at its file, so its results can differ.
+    out. The detector learns from the examples alone; 'awatt detect' also looks at its file. To measure the same
+    detector, give that file with --learn-from.
     """
-    from awatt.detector.opening import open_detector
+    from awatt.detector.opening import FileToLearnFrom, open_detector
     from awatt.detector.quality import measure_file
 
-    check_stdin({"FILE": source, "--examples": examples})
+    check_stdin({"FILE": source, "--examples": examples, "--learn-from": learn_from})
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns)
+    file = FileToLearnFrom(learn_from, text_column)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
     quality = measure_file(detector, source, text_column, aspects_column, input_format)
     typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))

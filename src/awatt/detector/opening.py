@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
 from awatt.detector.models import model_folder
+from awatt.detector.reviews import read_sample
 from awatt.detector.thresholds import change_thresholds, parse_thresholds
 from awatt.errors import AwattError, DataError
 from awatt.folders import DETECTOR, KINDS, open_folder
+
+
+class FileToLearnFrom(NamedTuple):
+    """A file of unlabelled reviews, of which a detector looks at a sample; without a path at none."""
+
+    path: str | None = None
+    text_column: str = "text"
+    split: bool = False  # its rows are whole reviews, whose sentences count
+
+
+NO_FILE = FileToLearnFrom()
 
 
 def open_detector(
@@ -23,11 +36,12 @@ def open_detector(
     text_column: str = "text",
     aspects_column: str = "aspects",
     text_option: str = "--text-column",
+    learn_from: FileToLearnFrom = NO_FILE,
 ) -> AspectDetector:
     """Load the saved detector in ``model``, or learn from ``examples`` with ``model`` (by default "fast").
 
     ``aspects`` are comma-separated names of aspects that need no examples. ``text_option`` is the option for the
-    examples' text column, named in messages.
+    examples' text column, named in messages. ``learn_from`` is a file to learn from as well.
     """
     names = [name.strip() for name in (aspects or "").split(",") if name.strip()]
     if aspects is not None and not names:
@@ -53,6 +67,8 @@ def open_detector(
         detector = AspectDetector(model=model)
         detector.check(read.validated())
         detector.learn(read)
+    if learn_from.path is not None:
+        detector.use_reviews(_read_reviews(detector, learn_from.path, learn_from.text_column, learn_from.split))
     if threshold:
         wanted = change_thresholds(detector.threshold, parse_thresholds(threshold), detector.aspects)
         detector.set_params(threshold=wanted)
@@ -60,6 +76,16 @@ def open_detector(
         detector.set_params(mode=mode)
     detector.thresholds()  # raises for invalid thresholds now, not at the first row
     return detector
+
+
+def _read_reviews(detector: AspectDetector, path: str, text_column: str, split: bool) -> list[str]:
+    if not detector.loaded_model.learns_from_reviews:
+        raise AwattError("--learn-from does not work with a run of 'awatt train', which learns from examples alone.")
+    with other_file_errors("--text-column"):
+        found = read_sample(path, text_column, split)
+    if not found:
+        raise AwattError(f"{path} has no sentences to learn from. Choose another file after --learn-from.")
+    return found
 
 
 @contextmanager

@@ -46,13 +46,25 @@ def read_sentences(path: str, text_column: str, format: str | None, split: bool)
     return [sentence for text in texts for _, sentence in split_sentences(text)] if split else texts
 
 
+def read_sample(path: str, text_column: str, split: bool) -> list[str]:
+    """The sample that detection in this file learns from; unreadable rows are skipped."""
+    from awatt.detector.columns import Batch
+
+    rows = read_rows(path, text_column=text_column, on_error=lambda error: None)
+    read = ReadAhead(Batch.of(batch, text_column) for batch in rows)
+    found = sample_texts(read.texts(), split)
+    if read.error is not None:
+        raise read.error
+    return found
+
+
 class ReadAhead:
     """Batches of rows, with a way to peek at the first ones. Nothing is read twice."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self._batches = batches
         self._ahead: deque[tuple[Batch, bytes]] = deque()
-        self._error: DataError | None = None  # read error, raised when iteration reaches it
+        self.error: DataError | None = None  # read error, raised when iteration reaches it
 
     def texts(self, most_batches: int | None = None) -> Iterator[str]:
         """The texts of the first batches; of fewer if they are large, because they are held in memory."""
@@ -61,7 +73,7 @@ class ReadAhead:
             try:
                 batch = next(self._batches, None)
             except DataError as error:
-                self._error = error
+                self.error = error
                 return
             if batch is None:
                 return
@@ -74,7 +86,7 @@ class ReadAhead:
         """All batches."""
         while self._ahead:
             yield self._ahead.popleft()
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         for batch in self._batches:
             yield batch, batch.content()
