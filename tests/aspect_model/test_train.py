@@ -31,8 +31,7 @@ SMALL = TrainDetectorConfig(
     plain_tasks=60,
     hidden=8,
     plain_background=12,
-    home_background=8,
-    other_background=8,
+    background=16,
     validation_episodes=4,
     task=TASK,
 )
@@ -165,8 +164,8 @@ def test_the_command(
     monkeypatch.setenv("AWATT_SHARED", str(shared))
     monkeypatch.setattr(training, "default_folder", lambda: vectors)
     monkeypatch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2),))
-    settings = ("tasks=12", "plain_tasks=4", "hidden=4", "plain_background=6", "home_background=6")
-    settings += ("other_background=4", "validation_episodes=2")
+    settings = ("tasks=12", "plain_tasks=4", "hidden=4", "plain_background=6", "background=8")
+    settings += ("validation_episodes=2",)
     options = [part for item in settings for part in ("--set", item)]
     assert run("train-detector", "--data", data, "--out", tmp_path / "model", *options).code == 0
     assert AspectModel.load(tmp_path / "model").settings["training"]["tasks"] == 12

@@ -81,7 +81,7 @@ class Weights(NamedTuple):
     plain: PlainNetwork
     plain_background: StoredSentences  # reviews
     network: Network
-    background: StoredSentences  # half of them reviews, half sentences of other kinds
+    background: StoredSentences  # sentences of other kinds: news and tweets
     prior: CalibrationPrior
     student: Student | None = None  # predicts vectors in context
 

@@ -25,7 +25,7 @@ from awatt.aspect_model.context import Memory
 from awatt.aspect_model.evidence import compute_evidence, learn_evidence
 from awatt.aspect_model.model import AspectModel, StoredSentences, Weights
 from awatt.aspect_model.names import LabelledSentences, add_names
-from awatt.aspect_model.tasks import UNLABELLED, Pool, TaskConfig, draw_task, read_pool
+from awatt.aspect_model.tasks import Pool, TaskConfig, draw_task, read_pool
 from awatt.aspect_model.train_encoder import NONE, read_encoder
 from awatt.aspect_model.train_networks import EvidenceTask, TrainDetectorConfig, train_network, train_plain
 from awatt.aspect_model.vectors import Table, TokenVectors
@@ -39,6 +39,7 @@ from awatt.thresholds.calibration import best_setting
 
 VALIDATION = tuple(EpisodeShape(n_way, 5, 5, none_rate) for n_way in (5, 10) for none_rate in (0.0, 0.3))
 MAX_LENGTH = 256
+BACKGROUND = ("news", "tweets")
 ENCODER_SAMPLE = 3000  # sentences whose token vectors say which directions of an encoder's vectors matter
 _log = logging.getLogger(__name__)
 _THRESHOLDS: list[float] = np.arange(0.1, 0.61, 0.05).round(2).tolist()
@@ -95,7 +96,7 @@ def train(
         plain=train_plain(plain_tasks, config),
         plain_background=StoredSentences.of(draw_reviews(vectors, corpus.sentences, config)),
         network=train_network(tasks, config),
-        background=StoredSentences.of(draw_background(vectors, corpus.sentences, other, config)),
+        background=StoredSentences.of(draw_background(vectors, other, config)),
         prior=CalibrationPrior(),
         student=chosen.student,
     )
@@ -129,16 +130,17 @@ def draw_reviews(vectors: TokenVectors, reviews: Sequence[str], config: TrainDet
     return vectors.tokenize([reviews[number] for number in drawn])
 
 
-def draw_background(
-    vectors: TokenVectors, reviews: Sequence[str], data: Path, config: TrainDetectorConfig
-) -> Sentences:
-    """Some sentences of the train reviews, some of other kinds whose licence allows to ship them."""
+def draw_background(vectors: TokenVectors, data: Path, config: TrainDetectorConfig) -> Sentences:
+    """Sentences of kinds that nobody looks for aspects in: in a file of reviews, other reviews would mention them, too.
+
+    Their licence allows to ship them.
+    """
     rng = np.random.default_rng(config.seed)
-    texts = [reviews[number] for number in rng.choice(len(reviews), config.home_background, replace=False)]
-    for name in UNLABELLED:
+    texts: list[str] = []
+    for name in BACKGROUND:
         lines = (data / "unlabelled" / f"{name}.txt").read_text("utf-8").splitlines()
         lines = [line for line in lines if len(line.split()) > 2]
-        count = config.other_background // len(UNLABELLED)
+        count = config.background // len(BACKGROUND)
         texts += [lines[number] for number in rng.choice(len(lines), count, replace=False)]
     return vectors.tokenize(texts)
 

@@ -41,9 +41,8 @@ class TrainDetectorConfig:
     second_units: int = 16
     detectors: int = 24
     rare_aspects: float = 0.1  # an aspect's loss counts 1 / (this + its entropy): rare ones are not drowned
-    plain_background: int = 100  # background sentences of the plain network, all of the train reviews
-    home_background: int = 60  # those of the network: so many of the train reviews
-    other_background: int = 60  # and of products, films, news and tweets
+    plain_background: int = 100  # background sentences of the plain network, of the train reviews
+    background: int = 120  # those of the network, of news and tweets
     validation_episodes: int = 100
     without: tuple[str, ...] = ()  # features that the plain network does not see, for the ablation
     seed: int = 5
@@ -52,7 +51,7 @@ class TrainDetectorConfig:
     def __post_init__(self) -> None:
         counts = ("tasks", "plain_tasks", "epochs", "tasks_per_step", "validation_episodes")
         units = ("hidden", "first_units", "second_units", "detectors")
-        backgrounds = ("plain_background", "home_background", "other_background")
+        backgrounds = ("plain_background", "background")
         check_at_least(self, "training", **dict.fromkeys((*counts, *units, *backgrounds), 1), weight_decay=0, seed=0)
         check_above(self, "training", 0, "learning_rate", "rare_aspects")
 
