@@ -541,8 +541,9 @@ that MAMS and the samples are why the thresholds of *names* and *1* are low, tha
 calibrate, and that the laptops of the samples are one reason for the kinds of the background: there they are no
 independent test (`results/LOG.md`). At the best thresholds, chosen with the truth, is more than anybody can have; the
 line above it has thresholds that half of the test sentences set for the other half. On the domains of Yelp_aspect
-*fast* is a smaller model (1,500 tasks) that was trained without the domain's categories and sentences; the seven numbers of its
-classifiers (temperatures, penalties) were found on all categories, and its validation split is unchanged."""
+*fast* is a smaller model (1,500 tasks) that was trained without the domain's categories and sentences; the seven
+numbers of its classifiers (temperatures, penalties) were found on all categories, and its validation split is
+unchanged."""
 DETAILS = (
     ("other_half_f1", "macro-F1 at thresholds that are best for the other half of the test sentences", 100),
     ("best_f1", "macro-F1 at the best thresholds, chosen with the truth", 100),
