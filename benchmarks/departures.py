@@ -147,6 +147,8 @@ DEPARTURES = {
     "w/o SA maximum": Departure(variant("w/o SA"), maximum_of_words),
     "w/o QA maximum": Departure(variant("w/o QA"), maximum_of_words),
     "full rate of the word vectors": Departure(variant("full"), settings=FULL_RATE),
+    "full rate, proto-awatt, 5-way": Departure(method("proto-awatt", "FewAsp", 5), settings=FULL_RATE),
+    "full rate, proto-awatt, FewAsp(multi)": Departure(method("proto-awatt", "FewAsp(multi)", 10), settings=FULL_RATE),
     "full rate, prototypical": Departure(method("prototypical", "FewAsp", 10), settings=FULL_RATE),
     "full rate, prototypical, 5-way": Departure(method("prototypical", "FewAsp", 5), settings=FULL_RATE),
     "full rate, proto-hatt": Departure(method("proto-hatt", "FewAsp", 10), settings=FULL_RATE),
