@@ -129,7 +129,7 @@ def test_a_queue_counts_goes_on_and_back_and_finished_sentences_leave_it(page: A
     wait_for_text(page, "#queue-count", "0 of 20")
     first = page.inner_text("#detail .full")
     places = page.evaluate(PLACES)
-    page.keyboard.press("Enter")
+    page.keyboard.press("0")
     wait_for_text(page, "#queue-count", "1 of 20")
     page.wait_for_function("(first) => document.querySelector('#detail .full').textContent !== first", arg=first)
     assert first not in page.locator("#rows .row .text").all_inner_texts()
@@ -146,7 +146,9 @@ def test_a_queue_counts_goes_on_and_back_and_finished_sentences_leave_it(page: A
     page.keyboard.press("b")  # the labelled one comes back
     page.wait_for_function("(text) => document.querySelector('#detail .full').textContent === text", arg=first)
     wait_for_text(page, "#queue-count", "0 of 20")
-    page.keyboard.press("0")
+    page.keyboard.press("1")  # another label than none, whatever was detected
+    page.wait_for_selector("#detail .toggle[aria-pressed=true]")
+    page.keyboard.press("Enter")
     wait_for_text(page, "#queue-count", "1 of 20")
     page.click("#undo")
     wait_for_text(page, "#queue-count", "1 of 20")  # it still has its first label
