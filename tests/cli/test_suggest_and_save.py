@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from awatt.aspect_model.model import AspectModel
+
 Run = Callable[..., Any]
 
 
@@ -86,6 +88,14 @@ def test_a_file_that_cannot_be_learned_from_is_said(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
     assert not Path("detector").exists()
+
+
+def test_a_model_that_learns_from_examples_alone_refuses_a_file(
+    run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AspectModel, "learns_from_reviews", False)
+    code, _, err = run("save", tmp_path / "detector", "--examples", examples, "--learn-from", examples)
+    assert (code, err.count("\n"), "--learn-from does not work" in err) == (2, 1, True)
 
 
 def test_a_threshold_for_one_aspect_reset_the_saved_others(run: Run, examples: Path, tmp_path: Path) -> None:

@@ -51,14 +51,13 @@ def explain(
     --aspects the detector learns from these alone, while 'awatt detect' also looks at its file: to get the same
     scores and thresholds, give that file with --learn-from.
     """
-    from awatt.detector.opening import FileToLearnFrom, open_detector
+    from awatt.detector.opening import open_detector
     from awatt.detector.results import Review
     from awatt.detector.words import split_sentences
 
     check_stdin({"TEXT": text, "--examples": examples, "--learn-from": learn_from})
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    file = FileToLearnFrom(learn_from, text_column, reviews)
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, reviews)
     given = _read_stdin() if text == "-" else text
     review = detector.detect_review(given) if reviews else Review(given, [detector.detect(given)])
     if not reviews and (count := sum(1 for _ in split_sentences(given))) > 1:

@@ -90,7 +90,7 @@ def report(
     With --html, detect in FILE and write a page to share: how often each aspect is mentioned, by every column, over
     time, with typical sentences and how good the detection is. Print it to get a PDF.
     """
-    from awatt.detector.opening import FileToLearnFrom, open_detector
+    from awatt.detector.opening import open_detector
     from awatt.errors import AwattError
 
     if (source is None) != (html is None):
@@ -104,8 +104,7 @@ def report(
     check_stdin({"FILE": source, "--examples": examples, "--labels": labels, "--learn-from": learn_from})
     own_column = examples_text_column or ("text" if html else text_column)
     columns = (own_column, aspects_column, "--examples-text-column")
-    file = FileToLearnFrom(learn_from, text_column)
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column)
     if source is None or html is None:
         with _bar() as on_part:
             made = detector.report(on_part)

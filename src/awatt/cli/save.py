@@ -44,14 +44,13 @@ def save(
     It stays as it is: with --model FOLDER, 'awatt detect' does not learn from its file. Give a file of such reviews
     with --learn-from (and --reviews, if its rows are to be split), so that the saved detector knows them.
     """
-    from awatt.detector.opening import FileToLearnFrom, open_detector
+    from awatt.detector.opening import open_detector
     from awatt.errors import AwattError
 
     check_stdin({"--examples": examples, "--learn-from": learn_from})
     if reviews and learn_from is None:
         raise AwattError("--reviews needs --learn-from REVIEWS.")
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    file = FileToLearnFrom(learn_from, text_column, reviews)
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, reviews)
     saved = detector.save_pretrained(folder, examples=not without_examples, overwrite=overwrite)
     typer.echo(f"awatt: saved. Use it with: awatt detect FILE --model {saved}", err=True)

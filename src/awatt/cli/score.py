@@ -47,12 +47,11 @@ def score(
     out. The detector learns from the examples alone; 'awatt detect' also looks at its file. To measure the same
     detector, give that file with --learn-from.
     """
-    from awatt.detector.opening import FileToLearnFrom, open_detector
+    from awatt.detector.opening import open_detector
     from awatt.detector.quality import measure_file
 
     check_stdin({"FILE": source, "--examples": examples, "--learn-from": learn_from})
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    file = FileToLearnFrom(learn_from, text_column)
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, file)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column)
     quality = measure_file(detector, source, text_column, aspects_column, input_format)
     typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
@@ -14,17 +13,6 @@ from awatt.detector.reviews import read_sample
 from awatt.detector.thresholds import change_thresholds, parse_thresholds
 from awatt.errors import AwattError, DataError
 from awatt.folders import DETECTOR, KINDS, open_folder
-
-
-class FileToLearnFrom(NamedTuple):
-    """A file of unlabelled reviews, of which a detector looks at a sample; without a path at none."""
-
-    path: str | None = None
-    text_column: str = "text"
-    split: bool = False  # its rows are whole reviews, whose sentences count
-
-
-NO_FILE = FileToLearnFrom()
 
 
 def open_detector(
@@ -36,12 +24,15 @@ def open_detector(
     text_column: str = "text",
     aspects_column: str = "aspects",
     text_option: str = "--text-column",
-    learn_from: FileToLearnFrom = NO_FILE,
+    learn_from: str | None = None,
+    reviews_column: str = "text",
+    split: bool = False,
 ) -> AspectDetector:
     """Load the saved detector in ``model``, or learn from ``examples`` with ``model`` (by default "fast").
 
     ``aspects`` are comma-separated names of aspects that need no examples. ``text_option`` is the option for the
-    examples' text column, named in messages. ``learn_from`` is a file to learn from as well.
+    examples' text column, named in messages. ``learn_from`` is a file of unlabelled reviews to look at as well: their
+    text is in ``reviews_column``, and ``split`` makes sentences of them.
     """
     names = [name.strip() for name in (aspects or "").split(",") if name.strip()]
     if aspects is not None and not names:
@@ -67,8 +58,8 @@ def open_detector(
         detector = AspectDetector(model=model)
         detector.check(read.validated())
         detector.learn(read)
-    if learn_from.path is not None:
-        detector.use_reviews(_read_reviews(detector, learn_from.path, learn_from.text_column, learn_from.split))
+    if learn_from is not None:
+        detector.use_reviews(_read_reviews(detector, learn_from, reviews_column, split))
     if threshold:
         wanted = change_thresholds(detector.threshold, parse_thresholds(threshold), detector.aspects)
         detector.set_params(threshold=wanted)
