@@ -15,6 +15,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -92,20 +93,31 @@ def policy_without_relu() -> AbstractContextManager[Any]:
     return patch("awatt.thresholds.policy.torch.relu", lambda values: values)
 
 
-def policy_from_normal() -> AbstractContextManager[Any]:
-    """The policy network's parameters drawn from N(0, 0.1), too."""
-    from torch import nn
+def from_normal(module: str, name: str) -> Callable[[], AbstractContextManager[Any]]:
+    """All parameters of a network drawn from N(0, 0.1), as those of the encoder are."""
 
-    from awatt.thresholds.policy import Policy
+    def undo() -> AbstractContextManager[Any]:
+        from torch import nn
 
-    made = Policy.__init__
+        network = getattr(import_module(module), name)
+        made = network.__init__
 
-    def make(self: Policy, *values: Any) -> None:
-        made(self, *values)
-        for value in self.parameters():
-            nn.init.normal_(value, std=0.1)
+        def make(self: nn.Module, *values: Any) -> None:
+            made(self, *values)
+            for value in self.parameters():
+                nn.init.normal_(value, std=0.1)
 
-    return patch.object(Policy, "__init__", make)
+        return patch.object(network, "__init__", make)
+
+    return undo
+
+
+def summed_loss() -> AbstractContextManager[Any]:
+    """Eq. 8 as a sum over the queries."""
+    from awatt.research import training
+
+    mean = training.squared_error
+    return patch.object(training, "squared_error", lambda scored: mean(scored) * scored.targets[..., 0].numel())
 
 
 def sentences_twice() -> AbstractContextManager[Any]:
@@ -142,10 +154,17 @@ DEPARTURES = {
     "stage two by AUC": Departure(variant("full"), second_stage_by_auc),
     "softplus alone": Departure(variant("full"), softplus_alone),
     "policy without ReLU": Departure(variant("full"), policy_without_relu),
-    "policy from a normal distribution": Departure(variant("full"), policy_from_normal),
+    "policy from a normal distribution": Departure(variant("full"), from_normal("awatt.thresholds.policy", "Policy")),
     "sentences twice": Departure(variant("full"), sentences_twice),
     "w/o SA maximum": Departure(variant("w/o SA"), maximum_of_words),
     "w/o QA maximum": Departure(variant("w/o QA"), maximum_of_words),
+    "sum over the queries": Departure(variant("full"), summed_loss),
+    "relation from a normal distribution": Departure(
+        method("relation", "FewAsp", 10), from_normal("awatt.models.relation", "Relation")
+    ),
+    "proto-hatt from a normal distribution": Departure(
+        method("proto-hatt", "FewAsp", 10), from_normal("awatt.models.proto_hatt", "ProtoHatt")
+    ),
     "full rate of the word vectors": Departure(variant("full"), settings=FULL_RATE),
     "full rate, proto-awatt, 5-way": Departure(method("proto-awatt", "FewAsp", 5), settings=FULL_RATE),
     "full rate, proto-awatt, FewAsp(multi)": Departure(method("proto-awatt", "FewAsp(multi)", 10), settings=FULL_RATE),
