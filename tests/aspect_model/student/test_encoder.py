@@ -8,7 +8,9 @@ import pytest
 
 from awatt.arrays import Sentences, ranges, starts
 from awatt.aspect_model.model import ACCURATE, BUNDLED, AspectModel
+from awatt.aspect_model.student import encoder as encoder_module
 from awatt.aspect_model.student.encoder import (
+    Linear,
     StoredLayers,
     StoredLinear,
     Student,
@@ -41,6 +43,10 @@ def dequantise(module: StudentModule) -> StudentModule:
 
 @pytest.fixture(scope="module")
 def parts() -> Parts:
+    return make_parts()
+
+
+def make_parts() -> Parts:
     """A student with random weights: in torch and in numpy."""
     rng = np.random.default_rng(1)
     static = Table(rng.integers(-127, 128, (WORDS, 24)).astype(np.int8), *np.full((2, WORDS, 1), 0.1, np.float32))
@@ -61,8 +67,14 @@ def draw(n_sentences: int) -> Sentences:
     return Sentences(rng.integers(0, WORDS, lengths.sum()), lengths)
 
 
-def test_numpy_and_torch_give_the_same_vectors(parts: Parts) -> None:
-    module, encoder = parts
+@pytest.mark.parametrize(("largest_sum", "tolerance"), [(None, 2e-3), (2.0**40, 1e-5)])
+def test_numpy_and_torch_give_the_same_vectors(
+    largest_sum: float | None, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As exactly as the rounding of rows allows, and to 1e-5 with rows that are hardly rounded."""
+    if largest_sum is not None:
+        monkeypatch.setattr(encoder_module, "_EXACT", largest_sum)
+    module, encoder = make_parts()
     sentences = draw(40)
     found = encoder(sentences)
     assert found.shape == (len(sentences.ids), 16)
@@ -71,7 +83,27 @@ def test_numpy_and_torch_give_the_same_vectors(parts: Parts) -> None:
         for number, (begin, length) in enumerate(zip(starts(sentences.lengths), sentences.lengths, strict=True)):
             ids = torch.from_numpy(sentences.ids[begin : begin + length])[None]
             wanted = torch.nn.functional.normalize(module(ids, torch.ones_like(ids).bool())[0], dim=-1)
-            np.testing.assert_allclose(found[begin : begin + length], wanted, atol=1e-5, err_msg=str(number))
+            np.testing.assert_allclose(found[begin : begin + length], wanted, atol=tolerance, err_msg=str(number))
+
+
+@pytest.mark.parametrize("n_in", [1, 33, 512])
+def test_products_are_exact_wherever_a_row_stands(n_in: int) -> None:
+    """BLAS adds in another order for rows at other places, and in other batches."""
+    rng = np.random.default_rng(n_in)
+    weight, scale = quantise(rng.standard_normal((n_in, 40)).astype(np.float32))
+    weight[:, 0] = 127
+    linear = Linear.of(StoredLinear(weight, scale, np.zeros(40, np.float32)))
+    rows = rng.standard_normal((200, n_in)).astype(np.float32) ** 3
+    rows[0], rows[1] = 1e4, 0  # one sign in the whole row, as in the first column of weights: the largest sum
+    for method in (linear, linear.of_normalised):
+        found = method(rows)
+        for first, count in ((0, 1), (0, 2), (1, 1), (3, 7), (50, 64), (99, 101)):
+            assert np.array_equal(method(rows[first : first + count]), found[first : first + count])
+    # bounds of the rounding: half a step of each number of a row, times the weights
+    step = np.linalg.norm(rows, axis=1, keepdims=True) / linear.norm
+    wanted = rows.astype(np.float64) @ (weight * scale.astype(np.float64))
+    bound = (np.abs(weight) * scale).sum(0) * step / 2
+    assert (np.abs(linear(rows) - wanted) <= bound + 1e-6 * np.abs(wanted) + 1e-3).all()
 
 
 def test_torch_ignores_padding(parts: Parts) -> None:

@@ -1,8 +1,8 @@
 """The student's computation, in numpy: unit vectors of tokens in their context.
 
 Everything that depends on a token alone (the stem, and what the first attention reads) is computed once per distinct
-token. A sentence's vectors are the same to the last bit whatever sentences are encoded beside it: matrix products run
-on blocks of a fixed number of rows, attention on one sentence at a time.
+token. A sentence's vectors are the same to the last bit whatever sentences are encoded beside it: matrix products are
+exact, so that the order in which BLAS adds does not matter, and attention runs on one sentence at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from awatt.aspect_model.vectors import Table, WordTable
 
 Floats = npt.NDArray[np.float32]
 
-_ROWS = 64  # matrix products have a multiple of this many rows, so that each row is computed by the same instructions
+_EXACT = 2.0**24  # whole numbers up to this are exact in single precision
 _BLOCK = 1024  # tokens that pass through the layers together: what fits into the cache
 _EPSILON = np.float32(1e-6)
 
@@ -81,19 +81,45 @@ def quantise(weight: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
 
 
 class Linear(NamedTuple):
-    """An affine map in single precision."""
+    """An affine map whose products are exact, so that they do not depend on the order of a sum.
 
-    weight: Floats
-    bias: Floats
+    The weights are whole numbers, and rows are rounded to whole numbers after scaling them to such a norm that, by
+    Cauchy and Schwarz, no sum of products is larger than ``_EXACT``: some 14 bits each.
+    """
+
+    weight: Floats  # (n_in, n_out) whole numbers
+    scale: Floats  # (n_out,) of the weights, divided by ``norm``
+    bias: Floats  # (n_out,)
+    norm: np.float32  # of a row before it is rounded
 
     @classmethod
     def of(cls, stored: StoredLinear) -> Linear:
         """From eight bits."""
-        return cls(stored.weight.astype(np.float32) * stored.scale, stored.bias)
+        weight = stored.weight.astype(np.float32)
+        largest = float(np.sqrt((weight.astype(np.float64) ** 2).sum(0).max()))
+        norm = np.float32(0.999 * _EXACT / max(largest, 1.0) - len(weight) ** 0.5 / 2)  # rounding adds the last term
+        return cls(weight, stored.scale / norm, stored.bias, norm)
 
     def __call__(self, rows: Floats) -> Floats:
-        found: Floats = rows @ self.weight
+        """(n_rows, n_in) -> (n_rows, n_out)"""
+        norms = _norms(rows)
+        found = self._multiply(rows, norms)
+        found *= norms
+        found *= self.scale
         found += self.bias
+        return found
+
+    def of_normalised(self, rows: Floats) -> Floats:
+        """The same of the rows divided by their root mean square."""
+        found = self._multiply(rows, _norms(rows))
+        found *= self.scale * np.float32(len(self.weight) ** 0.5)
+        found += self.bias
+        return found
+
+    def _multiply(self, rows: Floats, norms: Floats) -> Floats:
+        whole = rows * (self.norm / norms)
+        np.rint(whole, out=whole)
+        found: Floats = whole @ self.weight
         return found
 
 
@@ -151,24 +177,25 @@ class StudentEncoder:
         """What depends on a token alone: its input to the layers, and what the first attention reads from it."""
         found = np.empty((len(ids), self._words.width), dtype=np.float32)
         for begin in range(0, len(ids), _BLOCK):
-            part = _fill_up(ids[begin : begin + _BLOCK])
+            part = ids[begin : begin + _BLOCK]
             static = self.static.table[part] * (self.static.scale[part] * self.static.norm[part])
             rows = np.concatenate([static, self.extra[part] * self.extra_scale[part]], 1)
             stem = self.stem(rows) + self.stem_out(_relu(self.stem_in(rows)))
-            both = np.concatenate([stem, self.layers[0].attention_in(_normalise(stem))], 1)
-            found[begin : begin + _BLOCK] = both[: len(ids) - begin]
+            found[begin : begin + _BLOCK] = np.concatenate(
+                [stem, self.layers[0].attention_in.of_normalised(stem)], 1
+            )
         return found
 
     def _encode_block(self, ids: Integers, lengths: Integers) -> Floats:
         """``lengths`` ascend."""
-        words = self._words.rows(_fill_up(ids))
+        words = self._words.rows(ids)
         x, read = words[:, : self.width].copy(), words[:, self.width :]
         for number, layer in enumerate(self.layers):
             if number:
-                read = layer.attention_in(_normalise(x))
+                read = layer.attention_in.of_normalised(x)
             x += layer.attention_out(_attend(layer, read, lengths))
-            x += layer.forward_out(_relu(layer.forward_in(_normalise(x))))
-        found = self.out(_normalise(x))[: len(ids)]
+            x += layer.forward_out(_relu(layer.forward_in.of_normalised(x)))
+        found = self.out.of_normalised(x)
         found /= np.sqrt((found * found).sum(-1, keepdims=True) + _EPSILON)
         return found
 
@@ -184,13 +211,8 @@ def _blocks(lengths: Integers) -> list[slice]:
     return [*found, slice(begin, len(lengths))]
 
 
-def _fill_up(ids: Integers) -> Integers:
-    """With further tokens, whatever they are, up to the next multiple of ``_ROWS``."""
-    return np.append(ids, np.zeros(-len(ids) % _ROWS, dtype=np.int64))
-
-
 def _attend(layer: Layer, read: Floats, lengths: Integers) -> Floats:
-    """The values of each sentence's tokens, weighted by attention; zeros below them. (n_rows, width)"""
+    """The values of each sentence's tokens, weighted by attention. (n_tokens, width)"""
     n_heads, n_distances = layer.attention_bias.shape
     width = len(layer.attention_out.weight)
     key_width = (read.shape[1] - width) // 2 // n_heads
@@ -209,13 +231,12 @@ def _attend(layer: Layer, read: Floats, lengths: Integers) -> Floats:
         attended = found[begin:end].reshape(shape).transpose(0, 2, 1, 3)
         np.matmul(scores, value.reshape(shape).transpose(0, 2, 1, 3), out=attended)
         begin = end
-    found[begin:] = 0
     return found
 
 
-def _normalise(rows: Floats) -> Floats:
-    """Rows of root mean square 1."""
-    return rows / np.sqrt((rows * rows).mean(-1, keepdims=True) + _EPSILON)
+def _norms(rows: Floats) -> Floats:
+    """A little more than the norms, never 0. (n_rows, 1)"""
+    return np.sqrt(np.einsum("ij,ij->i", rows, rows)[:, None] + _EPSILON * np.float32(rows.shape[1]))
 
 
 def _relu(rows: Floats) -> Floats:
