@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 from json.encoder import encode_basestring
@@ -121,6 +121,36 @@ def _sentences_as_json(sentences: list[list[tuple[int, str]]], aspects: Sequence
     )
 
 
+def scores_as_json(aspects: Sequence[str], scores: npt.NDArray[np.float64]) -> JsonTexts:
+    """An object per row, with four digits of each score. ``scores`` is (n_rows, n_aspects)."""
+    pieces = np.empty((len(scores), 2 * len(aspects) + 1), dtype=object)
+    pieces[:, ::2], pieces[:, 1::2] = around_values(aspects), _SCORES[_steps(scores)]
+    return JsonTexts(map("".join, pieces.tolist()))
+
+
+def _steps(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    return np.rint(scores * STEPS).astype(np.int64)
+
+
+class AspectSets:
+    """The aspects of each row, as they are written. Few sets of aspects are frequent: each is written once."""
+
+    def __init__(self, aspects: Sequence[str], write: Callable[[list[str]], Any]) -> None:
+        self.aspects, self.write = aspects, write
+        self._known: dict[bytes, Any] = {}
+
+    def __call__(self, accepted: Bools) -> Iterator[Any]:
+        """``accepted`` is (n_rows, n_aspects)."""
+        known, width = self._known, len(self.aspects)
+        flat = accepted.tobytes()
+        keys = [flat[first : first + width] for first in range(0, len(flat), width)]
+        if len(known) > MOST_REMEMBERED:
+            known = self._known = {}
+        for key in set(keys).difference(known):
+            known[key] = self.write(list(compress(self.aspects, key)))
+        return map(known.__getitem__, keys)
+
+
 class Counts(NamedTuple):
     """Of some rows."""
 
@@ -177,8 +207,8 @@ class TableMaker:
         of_scores = self.new[1:2] if self.kind == "jsonl" else self.score_columns
         asked = compress(self.new[2:], (self.config.words, self.config.reviews))
         self.taken = {self.new[0], *of_scores, *asked}
-        self._around_scores = around_values(self.aspects)
-        self._known: dict[bytes, object] = {}  # sets of aspects, as they are written
+        write = to_json if self.kind == "jsonl" else list if self.kind == "parquet" else to_cell
+        self._aspect_sets = AspectSets(self.aspects, write)
 
     def detect(self, detector: AspectDetector, batch: Batch) -> DetectedBatch:
         """Detect in each row."""
@@ -214,13 +244,12 @@ class TableMaker:
 
     def _new_columns(self, found: FoundRows) -> dict[str, list[Any]]:
         aspects, scores, words, sentences = self.new
-        columns = {aspects: self._aspects(found.accepted)}
-        steps = np.rint(found.scores * STEPS).astype(np.int64)
-        if self.kind == "jsonl":
-            pieces = np.empty((len(steps), 2 * steps.shape[1] + 1), dtype=object)
-            pieces[:, ::2], pieces[:, 1::2] = self._around_scores, _SCORES[steps]
-            columns[scores] = JsonTexts(map("".join, pieces.tolist()))
+        as_json = self.kind == "jsonl"
+        columns = {aspects: (JsonTexts if as_json else list)(self._aspect_sets(found.accepted))}
+        if as_json:
+            columns[scores] = scores_as_json(self.aspects, found.scores)
         else:
+            steps = _steps(found.scores)
             values = steps / STEPS if self.kind == "parquet" else _SCORES[steps]
             columns.update(zip(self.score_columns, values.T.tolist(), strict=True))
         if found.words is not None:
@@ -228,16 +257,3 @@ class TableMaker:
         if found.sentences is not None:
             columns[sentences] = found.sentences
         return columns
-
-    def _aspects(self, accepted: Bools) -> list[Any]:
-        """The names of the aspects found. Few sets are frequent: each is made once."""
-        known, width = self._known, len(self.aspects)
-        flat = accepted.tobytes()
-        keys = [flat[first : first + width] for first in range(0, len(flat), width)]
-        if len(known) > MOST_REMEMBERED:
-            known.clear()
-        for key in set(keys).difference(known):
-            names = list(compress(self.aspects, key))
-            known[key] = to_json(names) if self.kind == "jsonl" else names if self.kind == "parquet" else to_cell(names)
-        values = map(known.__getitem__, keys)
-        return JsonTexts(values) if self.kind == "jsonl" else list(values)  # type: ignore[arg-type]

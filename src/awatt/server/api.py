@@ -5,6 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, Response
 
 from awatt.detector.report import Report
+from awatt.server.body import JSON
+from awatt.server.detection_json import join_detections
 from awatt.server.requests import (
     AspectBody,
     AspectChange,
@@ -39,7 +41,8 @@ def make_routes(service: Service) -> APIRouter:
     async def detect(body: DetectBody) -> Response:
         """Detect the aspects of each text: those found, the score of every aspect, and the words that decided."""
         texts = service.check_texts(body.texts)
-        return json_response(Detections(await service.batcher.submit(texts, body.threshold, body.words)))
+        found = await service.batcher.submit(texts, body.threshold, body.words)
+        return Response(join_detections(found), media_type=JSON)
 
     @router.get("/report", tags=["advice"], responses=describe_json(Report))
     async def report() -> Response:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from awatt.server.body import App, Message, Receive, Scope, Send, deliver
+from awatt.server.detection_json import join_detections
 from awatt.server.requests import DetectBody
-from awatt.server.responses import Detections, to_json
 from awatt.server.service import PROJECT_HEADER, Service
 
 PATH = "/v1/detect"
@@ -40,7 +40,7 @@ class DirectDetection:
     async def _detect(self, message: Message) -> bytes:
         body = DetectBody.model_validate(json.loads(message["body"]))
         texts = self.service.check_texts(body.texts)
-        return to_json(Detections(await self.service.batcher.submit(texts, body.threshold, body.words)))
+        return join_detections(await self.service.batcher.submit(texts, body.threshold, body.words))
 
 
 def _is_from_page(scope: Scope) -> bool:

@@ -14,6 +14,7 @@ from awatt.detector.models import FAST
 from awatt.errors import AwattError
 from awatt.server.access import Access
 from awatt.server.batching import Batcher, Pool
+from awatt.server.detection_json import JsonDetector
 from awatt.server.errors import ConflictError
 from awatt.server.limits import Limits, check_count, check_length
 from awatt.server.responses import Project, json_response
@@ -33,10 +34,17 @@ class Service:
     def __init__(self, store: ProjectStore, access: Access, limits: Limits, model: str | Path = FAST) -> None:
         self.store, self.access, self.limits = store, access, limits
         self.workbench = Workbench(store, model)
-        self.batcher = Batcher(lambda: self.workbench.detector().detect_many, limits)
+        self._detector: JsonDetector | None = None  # the latest
+        self.batcher = Batcher(self._freeze, limits)
         self._small = Pool("small", 4, limits.actions)
         self._large = Pool("large", 2, limits.jobs)
         self._backups: asyncio.Task[None] | None = None
+
+    def _freeze(self) -> JsonDetector:
+        detector = self.workbench.detector()
+        if self._detector is None or self._detector.detector is not detector:
+            self._detector = JsonDetector(detector)
+        return self._detector
 
     def start(self) -> None:
         """Begin to write backups; within the event loop only."""

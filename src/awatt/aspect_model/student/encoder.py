@@ -181,9 +181,7 @@ class StudentEncoder:
             static = self.static.table[part] * (self.static.scale[part] * self.static.norm[part])
             rows = np.concatenate([static, self.extra[part] * self.extra_scale[part]], 1)
             stem = self.stem(rows) + self.stem_out(_relu(self.stem_in(rows)))
-            found[begin : begin + _BLOCK] = np.concatenate(
-                [stem, self.layers[0].attention_in.of_normalised(stem)], 1
-            )
+            found[begin : begin + _BLOCK] = np.concatenate([stem, self.layers[0].attention_in.of_normalised(stem)], 1)
         return found
 
     def _encode_block(self, ids: Integers, lengths: Integers) -> Floats:
