@@ -41,23 +41,22 @@ async def read_body(receive: Receive, declared: str, max_bytes: int, seconds: fl
     )
     if len(declared) > 18 or int(declared) > max_bytes:
         raise too_large
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
     parts: list[bytes] = []
     size = 0
-    while True:
-        try:
-            message = await asyncio.wait_for(receive(), max(0.0, end - loop.time()))
-        except TimeoutError:
-            raise BodyError(408, "timeout", f"the body did not arrive within {seconds:g} seconds.") from None
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > max_bytes:
-            raise too_large
-        if not message.get("more_body", False):
-            return b"".join(parts)
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Disconnected
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > max_bytes:
+                    raise too_large
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise BodyError(408, "timeout", f"the body did not arrive within {seconds:g} seconds.") from None
 
 
 def check_type(path: str, content_type: str, body: bytes) -> None:
