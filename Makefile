@@ -50,7 +50,7 @@ locked: | .venv/bin/python  ## all of our environment, every file but torch chec
 	$(INSTALL) --no-build-isolation --editable '.[dev,docs,ray]'
 	touch .venv/core .venv/dev .venv/docs
 
-train-bundled: .venv/dev  ## the models that the package ships with, from AWATT_SHARED; the student stays as it is
+train-bundled: .venv/dev  ## the models that the package ships with, from AWATT_SHARED; vectors and student stay as they are
 	test -d datasets || $(BIN)/awatt data build $(SHARED)/data/yelp_aspect --fewasp $(SHARED)/data/fewasp --out datasets
 	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/fast
 	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/accurate --encoder student --slim \

@@ -28,9 +28,11 @@ from awatt.aspect_model.estimates import estimate_quality
 from awatt.aspect_model.learner import SAMPLE
 from awatt.aspect_model.model import AspectModel
 from awatt.aspect_model.suggestions import choose, uncertainty
+from awatt.aspect_model.vectors import TokenVectors
 from awatt.data.fewasp import DATASETS
 from awatt.detector.models import FAST, NAMES
 from awatt.encoders.hub import find_model
+from awatt.encoders.static import default_folder
 from awatt.files import shared_folder, write_text, write_whole
 from awatt.metrics import calibration_error, false_aspects, macro_f1, mean_ci95, roc_auc
 from curve_sets import BUDGETS, CHOOSING, Draw, LabelledSet, draw_labels, labelled, load_sets, n_aspects_drawn
@@ -147,12 +149,19 @@ def logistic_regression(means: Callable[[Trial, Integers], Floats], of_names: Ca
 
 
 @cache
+def potion() -> TokenVectors:
+    from awatt.aspect_model.train import read_vectors
+
+    return read_vectors(default_folder())
+
+
+@cache
 def potion_means(data: LabelledSet) -> Floats:
-    return bundled().mean_vectors(tokenized(data))
+    return potion().mean_vectors(tokenized(data))
 
 
 def _potion_names(names: list[str]) -> Floats:
-    return bundled().vectors.name_vectors(names)
+    return potion().name_vectors(names)
 
 
 @cache
@@ -355,7 +364,7 @@ def _label_more(model: AspectModel, trial: Trial, known: Integers, step: int, ar
     picked = np.random.default_rng(0).permutation(trial.draw.test)[:SAMPLE]
     learned = model.fit(sentences.take(known), trial.labels, trial.names, sentences.take(np.sort(picked)))
     doubt = uncertainty(model.probabilities(learned, sentences.take(pool)), model.thresholds(learned))
-    chosen = choose(doubt, potion_means(trial.data)[pool], step)
+    chosen = choose(doubt, model.mean_vectors(sentences.take(pool)), step)
     return np.concatenate([known, pool[chosen]])
 
 

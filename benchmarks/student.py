@@ -2,6 +2,9 @@
 
 python benchmarks/student.py teach --data datasets            the teacher's vectors of all text, once, into --cache
 python benchmarks/student.py distill --name NAME              trains a student on them: NAME.safetensors in --cache
+python benchmarks/student.py join --name NAME --more-teachers FOLDER
+                                                              static vectors of potion, the student's table and others
+                                                              in one table, and the student that reads it
 python benchmarks/student.py gain --student FILE              what students and the teacher add to the fast model's AUC
 python benchmarks/student.py speed --model FOLDER             sentences per second, against sentence-transformers
 
@@ -15,6 +18,7 @@ import argparse
 import json
 import logging
 import math
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from awatt import AspectDetector
 from awatt.arrays import Sentences
@@ -33,22 +37,26 @@ from awatt.aspect_model.names import LabelledSentences
 from awatt.aspect_model.student.distill import DistillConfig, make_student
 from awatt.aspect_model.student.encoder import StudentEncoder
 from awatt.aspect_model.student.module import StudentConfig
+from awatt.aspect_model.student.static import join_tables, read_other_vectors
 from awatt.aspect_model.student.teacher import MAX_LENGTH, load_teacher, read_taught, teach_all
 from awatt.aspect_model.student.text import read_texts, vary
 from awatt.aspect_model.train import load_merged, read_vectors
 from awatt.aspect_model.train_encoder import read_encoder
+from awatt.aspect_model.transformer import PieceEncoder, Projection
 from awatt.encoders.hub import find_model
+from awatt.encoders.static import default_folder
 from awatt.files import shared_folder, write_text
 from awatt.metrics import macro_f1, roc_auc
 from curve import best_f1
 from curve_sets import CHOOSING, LabelledSet, draw_labels, labelled, load_sets
 
 VARIATIONS = 90_000  # sentences made from others
+JOINED_EXTRA = 176  # numbers per token that a student needs beside the joined vectors: what 16 MB have room for
 
 
 def teach(cache: Path, data: Path, teacher: str, more: list[Path], seed: int) -> None:
     """Every sentence, variations of them and every token alone; files that are there already are kept."""
-    vectors = read_vectors()
+    vectors = read_vectors(default_folder())
     model = load_teacher(teacher, vectors.tokenizer)
     texts = read_texts(shared_folder() / "data", data, more)
     texts += vary(texts, VARIATIONS, seed)
@@ -62,7 +70,7 @@ def teach(cache: Path, data: Path, teacher: str, more: list[Path], seed: int) ->
 
 def distill(cache: Path, name: str, config: DistillConfig) -> None:
     """Train a student on what ``teach`` wrote; a run that was stopped is resumed."""
-    vectors = read_vectors()
+    vectors = read_vectors(default_folder())
     units, norms = vectors.token_vectors(np.arange(len(vectors.stored.table)))
     taught, alone = (read_taught(sorted((cache / "teacher" / which).glob("*.npz"))) for which in ("pool", "words"))
     checkpoint = cache / f"{name}.checkpoint"
@@ -70,18 +78,49 @@ def distill(cache: Path, name: str, config: DistillConfig) -> None:
     save_file(tensors, cache / f"{name}.safetensors")
 
 
+def join(cache: Path, data: Path, name: str, teachers: list[str]) -> None:
+    """Write the model2vec folder ``static`` for `awatt train-detector --vectors`, and ``NAME-static.safetensors``.
+
+    Beside potion's vector, and the teacher's mean over the contexts of a token, which is the student's table, every
+    token has the vector that each of ``teachers`` gives it alone.
+    """
+    vectors = read_vectors(default_folder())
+    units, norms = vectors.token_vectors(np.arange(len(vectors.stored.table)))
+    student = load_file(cache / f"{name}.safetensors")
+    alone = Sentences(np.arange(len(units)), np.ones(len(units), dtype=np.int64))
+    tables = [units, student["extra"] * student["extra_scale"]]
+    for teacher in teachers:
+        states = PieceEncoder.create(teacher, vectors.tokenizer, MAX_LENGTH).states(alone).float()
+        tables.append(Projection.fit(states, units.shape[1])(states).numpy())
+    joined = join_tables(tables, norms, units.shape[1])
+    folder = cache / "static"
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({"embeddings": joined * norms}, folder / "model.safetensors")
+    shutil.copy(default_folder() / "tokenizer.json", folder / "tokenizer.json")
+    texts = vectors.tokenize(read_texts(shared_folder() / "data", data, []))
+    counts = np.bincount(texts.ids, minlength=len(units))
+    stored, _ = read_vectors(folder).token_vectors(np.arange(len(units)))
+    reads = read_other_vectors(student, units * norms, stored * norms, counts, JOINED_EXTRA)
+    save_file(reads, cache / f"{name}-static.safetensors")
+
+
 def gain(data: Path, students: list[str], teacher: str, out: Path) -> None:
-    """AUC and F1 of the fast model's numbers on potion's vectors alone, and with others beside them.
+    """AUC and F1 of the fast model's numbers on potion's vectors, on its own, and with others beside either.
 
     Nothing is trained again. 5 examples per aspect and their names, a file of 500 sentences or none, 5 draws.
     """
-    model = AspectModel.load()
+    model, found = AspectModel.load(), dict[str, Any]()
     sample = model.tokenize(load_merged(data, "train").sentences[:3000])
-    found: dict[str, Any] = {}
-    for name in ("none", *students, teacher):
-        encoder = read_encoder(name, model.vectors, sample)
-        context = encoder.context(model.vectors)
-        vectors = replace(model.vectors, context=None if context is None else Memory(context, math.inf, np.float16))
+    tables = {"potion": read_vectors(default_folder()), "joined": model.vectors}
+    for table, encoder in (
+        ("potion", "none"),
+        ("joined", "none"),
+        *(("joined", student) for student in students),
+        ("potion", teacher),
+        ("joined", teacher),
+    ):
+        context = read_encoder(encoder, tables[table], sample).context(tables[table])
+        vectors = replace(tables[table], context=None if context is None else Memory(context, math.inf, np.float16))
         parts = replace(
             model.parts,
             vectors=vectors,
@@ -89,11 +128,12 @@ def gain(data: Path, students: list[str], teacher: str, out: Path) -> None:
             plain_background=vectors.embed(model.weights.plain_background.sentences()),
             background=vectors.embed(model.weights.background.sentences()),
         )
+        name = table if context is None else f"{table} and {Path(encoder).stem}"
         for which in CHOOSING:
             for n_file in (0, SAMPLE):
                 key = f"{which}, {'file' if n_file else 'no file'}"
-                found.setdefault(Path(name).stem, {})[key] = _measure(parts, load_sets()[which](), n_file)
-                print(name, key, found[Path(name).stem][key], flush=True)
+                found.setdefault(name, {})[key] = _measure(parts, load_sets()[which](), n_file)
+                print(name, key, found[name][key], flush=True)
     write_text(out / "gain.json", json.dumps(found, indent=1) + "\n")
 
 
@@ -169,12 +209,13 @@ def _speed_texts(data: Path, count: int) -> dict[str, list[str]]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("teach", "distill", "gain", "speed"))
+    parser.add_argument("what", choices=("teach", "distill", "join", "gain", "speed"))
     parser.add_argument("--cache", type=Path, default=Path("student-cache"))
     parser.add_argument("--data", type=Path, default=Path("datasets"))
     parser.add_argument("--teacher", default="minilm", help="a BERT-like encoder's folder [all-MiniLM-L6-v2]")
     parser.add_argument("--more", type=Path, nargs="*", default=[], help="text files with a sentence per line")
     parser.add_argument("--name", default="student")
+    parser.add_argument("--more-teachers", nargs="*", default=[], help="for join: folders of BERT-like encoders")
     parser.add_argument("--epochs", type=float, default=DistillConfig.epochs)
     parser.add_argument("--student", nargs="+", default=["student"], help="for gain: files, or student, the package's")
     parser.add_argument("--model", type=Path, default=ACCURATE, help="a model's folder [the accurate model]")
@@ -188,6 +229,8 @@ if __name__ == "__main__":
         teach(given.cache, given.data, given.teacher, given.more, seed=5)
     elif given.what == "distill":
         distill(given.cache, given.name, DistillConfig(epochs=given.epochs))
+    elif given.what == "join":
+        join(given.cache, given.data, given.name, given.more_teachers)
     elif given.what == "gain":
         gain(given.data, given.student, given.teacher, given.out)
     else:

@@ -90,9 +90,8 @@ def toy_pool(data: Path, shared: Path) -> Pool:
 def trained(data: Path, vectors: Path, shared: Path) -> AspectModel:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWATT_SHARED", str(shared))
-        patch.setattr(training, "default_folder", lambda: vectors)
         patch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
-        return train(data, SMALL)
+        return train(data, SMALL, static=vectors)
 
 
 # ---- tasks
@@ -140,9 +139,8 @@ def test_the_trained_model_finds_unseen_aspects(trained: AspectModel, data: Path
 def test_the_same_seed_gives_the_same_numbers(trained: AspectModel, data: Path, vectors: Path, shared: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWATT_SHARED", str(shared))
-        patch.setattr(training, "default_folder", lambda: vectors)
         patch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2), EpisodeShape(3, 2, 2, 0.3)))
-        again = train(data, SMALL)
+        again = train(data, SMALL, static=vectors)
     assert again.threshold == trained.threshold
     for name, value in pack(trained.weights).items():
         np.testing.assert_array_equal(pack(again.weights)[name], value)
@@ -162,11 +160,10 @@ def test_the_command(
     data: Path, vectors: Path, shared: Path, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWATT_SHARED", str(shared))
-    monkeypatch.setattr(training, "default_folder", lambda: vectors)
     monkeypatch.setattr(training, "VALIDATION", (EpisodeShape(3, 2, 2),))
     settings = ("tasks=12", "plain_tasks=4", "hidden=4", "plain_background=6", "background=8")
     settings += ("validation_episodes=2",)
-    options = [part for item in settings for part in ("--set", item)]
+    options = [part for item in settings for part in ("--set", item)] + ["--vectors", vectors]
     assert run("train-detector", "--data", data, "--out", tmp_path / "model", *options).code == 0
     assert AspectModel.load(tmp_path / "model").settings["training"]["tasks"] == 12
     n_words = len(AspectModel.load(tmp_path / "model").weights.vectors.table)
@@ -183,6 +180,8 @@ def test_the_command(
     save_file(toy_student(n_words + 1), student)
     code, _, err = run(*command, student)
     assert (code, f"knows {n_words + 1} tokens, but there are {n_words}." in err) == (2, True)
+    code, _, err = run(*command, "student")
+    assert (code, "reads the package's static vectors, not others. Leave out --vectors" in err) == (2, True)
     code, _, err = run(*command, vectors / "model.safetensors")
     assert (code, "is not a student" in err) == (2, True)
     code, _, err = run(*command, tmp_path / "none.safetensors")

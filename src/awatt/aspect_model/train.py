@@ -32,7 +32,7 @@ from awatt.aspect_model.vectors import Table, TokenVectors
 from awatt.data.corpus import Corpus, load_corpus
 from awatt.data.fewasp import DATASETS
 from awatt.data.sampler import EpisodeShape
-from awatt.encoders.static import default_folder, read_model2vec
+from awatt.encoders.static import read_model2vec
 from awatt.errors import AwattError
 from awatt.files import shared_folder
 from awatt.thresholds.calibration import best_setting
@@ -60,11 +60,13 @@ def train(
     config: TrainDetectorConfig,
     on_task: Callable[[int], None] = lambda done: None,
     encoder: str = NONE,
+    static: Path | None = None,
 ) -> AspectModel:
     """From the three datasets that ``awatt data build`` wrote, and the intents and other sentences in ``AWATT_SHARED``.
 
     ``on_task`` is told how many of the ``plain_tasks + tasks`` have been made, which takes most of the time.
-    ``encoder`` gives token vectors in context beside the static ones, see `read_encoder`.
+    ``encoder`` gives token vectors in context beside the static ones, see `read_encoder`; ``static`` is a model2vec
+    folder with those, in the place of the package's.
     """
     corpus = load_merged(data, "train")
     rows = [
@@ -72,7 +74,7 @@ def train(
         for text, row in zip(corpus.sentences, corpus.mentions, strict=True)
     ]
     other = shared_folder() / "data"
-    pool, vectors = read_pool(rows, other), read_vectors()
+    pool, vectors = read_pool(rows, other), read_vectors(static)
     chosen = read_encoder(encoder, vectors, vectors.tokenize(corpus.sentences[:ENCODER_SAMPLE]))
     if context := chosen.context(vectors):
         vectors = replace(vectors, context=Memory(context, math.inf, np.float16))  # each sentence is in many tasks
@@ -114,9 +116,11 @@ def load_merged(folder: Path, split: str) -> Corpus:
     return Corpus.from_rows(split, ((text, aspects, aspects) for text, aspects in rows.items()))
 
 
-def read_vectors() -> TokenVectors:
-    """The static vectors, in eight bits."""
-    tokenizer, vectors, unknown = read_model2vec(default_folder())
+def read_vectors(folder: Path | None) -> TokenVectors:
+    """Static vectors of a model2vec folder, in eight bits; None for those of the package."""
+    if folder is None:
+        return AspectModel.load().vectors
+    tokenizer, vectors, unknown = read_model2vec(folder)
     table = np.round(vectors / (np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-6) / 127)).astype(np.int8)
     lengths = np.linalg.norm(table.astype(np.float32), axis=1, keepdims=True)
     scale = (1 / np.maximum(lengths, 1)).astype(np.float32)

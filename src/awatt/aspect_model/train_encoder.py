@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
@@ -44,7 +45,11 @@ def read_encoder(name: str, vectors: TokenVectors, sample: Sentences) -> ChosenE
 
         found = TransformerContext.create(name, vectors.tokenizer, sample, vectors.max_length)
         return ChosenEncoder(transformer=found)
-    student = AspectModel.load(ACCURATE).weights.student if name == STUDENT else _read_file(Path(name))
+    package = AspectModel.load(ACCURATE).weights
+    if name == STUDENT and not np.array_equal(package.vectors.table, vectors.stored.table):
+        advice = "Leave out --vectors, or distil a student from them: python benchmarks/student.py distill"
+        raise AwattError(f"the student of the accurate model reads the package's static vectors, not others. {advice}")
+    student = package.student if name == STUDENT else _read_file(Path(name))
     n_tokens, needed = 0 if student is None else len(student.extra), len(vectors.stored.table)
     if n_tokens != needed:
         advice = "Distil one from these vectors: python benchmarks/student.py distill"

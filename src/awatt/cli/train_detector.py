@@ -29,6 +29,14 @@ Encoder = Annotated[
         "FILE.safetensors, or the FOLDER of any BERT-like encoder (the model then needs 'awatt[transformers]').",
     ),
 ]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--vectors",
+        metavar="FOLDER",
+        help="Static word vectors: a model2vec folder, such as potion-base-8M. [default: those of the package]",
+    ),
+]
 Slim = Annotated[
     bool,
     typer.Option("--slim", help="Leave out what the package's fast model has: the static vectors and the tokenizer."),
@@ -40,13 +48,14 @@ def train_detector(
     data: Datasets,
     out: Out,
     encoder: Encoder = "none",
+    vectors: Vectors = None,
     settings: Settings = None,
     slim: Slim = False,
     threads: Cores = 1,
 ) -> None:
     """Train the detector's own model. It learns on the train aspects and is calibrated on the validation aspects.
 
-    The static vectors come from AWATT_SHARED/weights/potion-base-8M, sentences of other kinds from AWATT_SHARED/data.
+    Sentences of other kinds come from AWATT_SHARED/data.
     """
     from awatt.config import build, parse_overrides
     from awatt.errors import require
@@ -64,6 +73,6 @@ def train_detector(
     make_folder(out)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("learning", total=config.plain_tasks + config.tasks)
-        model = train(data, config, lambda done: bar.update(task, completed=done), encoder)
+        model = train(data, config, lambda done: bar.update(task, completed=done), encoder, vectors)
     model.save(out, slim)
     typer.echo(str(out))
