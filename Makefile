@@ -52,7 +52,7 @@ locked: | .venv/bin/python  ## all of our environment, every file but torch chec
 
 train-bundled: .venv/dev  ## the models that the package ships with, from AWATT_SHARED; vectors and student stay as they are
 	test -d datasets || $(BIN)/awatt data build $(SHARED)/data/yelp_aspect --fewasp $(SHARED)/data/fewasp --out datasets
-	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/fast
+	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/fast --set plain_tasks=0
 	$(BIN)/awatt train-detector --data datasets --out src/awatt/aspect_model/weights/accurate --encoder student --slim \
 		--set plain_tasks=2000 --set tasks=3000
 

@@ -90,20 +90,22 @@ def train(
         for task in make_evidence(vectors, settings, sources, drawn, count, config.seed):
             found.append(task)
             on_task(next(made))
-        if not found:
+        if count and not found:
             raise AwattError(f"none of {count} tasks has queries. Ask for more with --set, or give larger datasets.")
+    package = AspectModel.load()
     weights = Weights(
         vectors=vectors.stored,
         settings=settings,
-        plain=train_plain(plain_tasks, config),
+        plain=train_plain(plain_tasks, config) if plain_tasks else package.weights.plain,
         plain_background=StoredSentences.of(draw_reviews(vectors, corpus.sentences, config)),
         network=train_network(tasks, config),
         background=StoredSentences.of(draw_background(vectors, other, config)),
         prior=CalibrationPrior(),
         student=chosen.student,
     )
-    fixed = {"threshold": 0.5, "max_length": MAX_LENGTH, "unknown": vectors.unknown, "training": asdict(config)}
-    return calibrate_plain(AspectModel(vectors.tokenizer, weights, fixed, chosen.transformer), data, config)
+    fixed = {"max_length": MAX_LENGTH, "unknown": vectors.unknown, "training": asdict(config)}
+    model = AspectModel(vectors.tokenizer, weights, {"threshold": package.threshold, **fixed}, chosen.transformer)
+    return calibrate_plain(model, data, config) if plain_tasks else model
 
 
 def load_merged(folder: Path, split: str) -> Corpus:
