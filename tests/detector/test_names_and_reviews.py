@@ -86,7 +86,8 @@ def test_off_topic_sentences_in_every_form() -> None:
         assert detector.examples.labels.sum(1).tolist() == [1, 1, 1, 1, 0]
         np.testing.assert_array_equal(detector.predict_proba(TEXTS), mapping.predict_proba(TEXTS))
     without = AspectDetector.from_examples(EXAMPLES)
-    assert (mapping.predict_proba(["My dog eats."]) < without.predict_proba(["My dog eats."])).all()
+    alike = ["My dog slept all day."]
+    assert mapping.predict_proba(alike).max() < without.predict_proba(alike).max()
 
 
 def test_examples_that_teach_nothing_are_said() -> None:

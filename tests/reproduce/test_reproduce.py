@@ -171,6 +171,13 @@ def test_a_run_leaves_one_small_result_and_no_model(datasets: Path, tmp_path: Pa
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
 
 
+def test_the_bundled_models_row_could_not_be_run(datasets: Path, tmp_path: Path) -> None:
+    run_one(replace(RUN, method="bundled", n_shot=1), datasets, tmp_path, tmp_path / "work")
+    found = json.loads(result_path(tmp_path, replace(RUN, method="bundled", n_shot=1)).read_text("utf-8"))
+    assert found["test"]["episodes"] == 600
+    assert found["run"]["encoder"] == "bundled"
+
+
 def test_results_with_other_settings_or_data_are_found(datasets: Path, tmp_path: Path) -> None:
     run_one(RUN, datasets, tmp_path, tmp_path / "work", overrides(datasets))
     path = result_path(tmp_path, RUN)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from awatt import __version__
 from awatt.data.corpus import hash_splits, load_corpus
 from awatt.data.sampler import EpisodeShape
-from awatt.detector.models import read_model
+from awatt.detector.models import FAST, read_model
 from awatt.errors import AwattError, require
 from awatt.files import interrupts_blocked, write_text
 from awatt.reproduce.results import load_result, missing, result_path
@@ -119,7 +119,7 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], section: s
 
 def _test_bundled(run: Run, data: Path) -> dict[str, Any]:
     shape, dataset = EpisodeShape(run.n_way, run.n_shot), data / run.dataset
-    model = read_model(BUNDLED)
+    model = read_model(FAST)
     tested = measure(model.predict_episodes(load_corpus(dataset, "test"), shape, TEST_EPISODES, run.seed))
     described: dict[str, Any] = {"method": run.method, "encoder": "bundled", "threshold": model.threshold_name}
     described |= {"episode": asdict(shape), "seed": run.seed, "data": run.dataset, "awatt": __version__}
