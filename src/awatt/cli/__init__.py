@@ -8,54 +8,76 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from awatt.cli import (
-    data,
-    demo,
-    detect,
-    explain,
-    registry,
-    report,
-    reproduce,
-    research,
-    save,
-    score,
-    serve,
-    suggest,
-    suggest_aspects,
-    train_detector,
-)
 from awatt.errors import AwattError
 from awatt.files import describe_error
 
+#: name -> module, and its function or app
+_COMMANDS = {
+    "detect": "detect.detect",
+    "explain": "explain.explain",
+    "report": "report.report",
+    "score": "score.score",
+    "suggest": "suggest.suggest",
+    "suggest-aspects": "suggest_aspects.suggest_aspects",
+    "save": "save.save",
+    "demo": "demo.demo",
+    "serve": "serve.serve",
+    "train": "research.train",
+    "evaluate": "research.evaluate",
+    "models": "registry.models",
+    "encoders": "registry.encoders",
+    "bench": "research.bench",
+    "train-detector": "train_detector.train_detector",
+    "reproduce": "reproduce.app",
+    "data": "data.app",
+}
+_STYLE: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+
+
+@cache
+def _build(name: str) -> Any:
+    module, attribute = _COMMANDS[name].split(".")
+    found = getattr(import_module(f"awatt.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(**_STYLE)
+        alone.command(name)(found)
+        found = alone
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+class _Commands(Mapping[str, Any]):
+    """Imports and builds a command when it is asked for: a call needs one of them, the list in ``--help`` all."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _build(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+
 app = typer.Typer(
-    help="Find aspects in review sentences from a few examples of each.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    cls=_Group, help="Find aspects in review sentences from a few examples of each.", no_args_is_help=True, **_STYLE
 )
-app.command("detect")(detect.detect)
-app.command("explain")(explain.explain)
-app.command("report")(report.report)
-app.command("score")(score.score)
-app.command("suggest")(suggest.suggest)
-app.command("suggest-aspects")(suggest_aspects.suggest_aspects)
-app.command("save")(save.save)
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.add_typer(data.app, name="data")
-app.command("train")(research.train)
-app.command("evaluate")(research.evaluate)
-app.command("models")(registry.models)
-app.command("encoders")(registry.encoders)
-app.command("bench")(research.bench)
-app.command("train-detector")(train_detector.train_detector)
-app.command("reproduce", cls=reproduce.ListOptionsCommand)(reproduce.reproduce)
 
 # Newer versions of typer bundle click's exceptions, older ones import them: this finds UsageError in both.
 _UsageError: Any = typer.BadParameter.__base__

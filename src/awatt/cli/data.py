@@ -12,7 +12,9 @@ import typer
 from awatt.cli.options import InputFormat
 from awatt.errors import plural
 
-app = typer.Typer(help="Build, describe and check datasets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Build, describe and check datasets.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 
 
 @app.command()

@@ -215,3 +215,7 @@ def _needed(data: Path | None) -> Path:
     if data is None:
         raise AwattError("results are missing. Give --data FOLDER, the folder that 'awatt data build' wrote.")
     return data
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app.command("reproduce", cls=ListOptionsCommand)(reproduce)
