@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-import torch
 
 from awatt.arrays import Sentences, unit
 from awatt.aspect_model.student.encoder import StudentEncoder, quantise, read_student
-from awatt.aspect_model.student.module import StudentConfig, StudentModule, export
 from awatt.aspect_model.student.static import join_tables, read_other_vectors
 from awatt.aspect_model.vectors import Table
+
+torch = pytest.importorskip("torch")
+
+from awatt.aspect_model.student.module import StudentConfig, StudentModule, export  # noqa: E402
 
 N, DIM, EXTRA = 60, 8, 4
 
