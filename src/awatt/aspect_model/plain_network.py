@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from awatt.arrays import Array, namespace, product
+import numpy as np
+
+from awatt.arrays import Array, namespace
 from awatt.aspect_model.evidence import FEATURES
+from awatt.aspect_model.network import PAIRS
 
 PLAIN_FEATURES = (
     "attended",
@@ -47,7 +50,17 @@ def compute_plain_logits(network: PlainNetwork, evidence: Array) -> Array:
 
 def read_plain_scores(network: PlainNetwork, scores: Array) -> Array:
     """The same from the features alone, one after the other. (n_features, n_sentences, n_aspects)"""
-    hidden = scores.reshape(len(scores), -1)
+    if isinstance(scores, np.ndarray):  # in double precision: rounding must not show what else is in the batch
+        network = PlainNetwork(*(array.astype(np.float64) for array in network))
+    columns = scores.reshape(len(scores), -1)
+    parts = [_read_block(network, columns[:, first : first + PAIRS]) for first in range(0, columns.shape[1], PAIRS)]
+    return (namespace(scores).concatenate(parts) if parts else columns[0]).reshape(scores.shape[1:])
+
+
+def _read_block(network: PlainNetwork, hidden: Array) -> Array:
+    """(n_features, n_pairs) -> (n_pairs,)"""
     for weight, bias in ((network.weight_1, network.bias_1), (network.weight_2, network.bias_2)):
-        hidden = (product(weight.T, hidden.T) + bias[:, None]).clip(min=0)
-    return (product(network.weight_3.T, hidden.T) + network.bias_3[:, None]).reshape(scores.shape[1:])
+        hidden = weight.T @ hidden
+        hidden += bias[:, None]
+        hidden = np.maximum(hidden, 0, out=hidden) if isinstance(hidden, np.ndarray) else hidden.clip(min=0)
+    return (network.weight_3.T @ hidden)[0] + network.bias_3
