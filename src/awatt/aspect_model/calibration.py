@@ -25,6 +25,10 @@ _STEPS = 30  # of Newton's method; it stops far earlier
 _TOLERANCE = 1e-8
 _LARGEST_STEP = 2.0
 CHOSEN = 10  # examples that a person chooses of an aspect, at most
+USUALLY_CHOSEN = 5
+FEWEST_OFF_TOPIC = 10  # labelled sentences without a file that show that sentences were labelled as they came
+MANY_PER_ASPECT = 20  # labelled sentences that show it even without off-topic ones
+FEWEST_DRAWN = 5.0  # sentences that may be a sample of the file, below which labels do not calibrate
 _FREQUENT = 0.05  # share of a file from which on an aspect's labels tell how many sentences were drawn at random
 
 
@@ -117,13 +121,28 @@ def representative_weights(labels: Bools, probabilities: Floats) -> Floats:
     groups = np.concatenate([labels, ~labels.any(1, keepdims=True)], 1)
     counts = np.maximum(groups.sum(0), 1)
     weights = np.maximum(counts - CHOSEN, 0) / counts
-    if len(probabilities):
-        shares = np.append(probabilities.mean(0), np.prod(1 - probabilities, 1).mean())
-        frequent = shares >= _FREQUENT
-        sizes = groups.sum(0)[frequent] / shares[frequent]
-        drawn = min(len(labels), float(sizes.min())) if len(sizes) else len(labels)
-        weights = np.maximum(weights, np.minimum(1.0, drawn * shares / counts))
+    shares = np.append(probabilities.mean(0), np.prod(1 - probabilities, 1).mean())
+    frequent = shares >= _FREQUENT
+    sizes = groups.sum(0)[frequent] / shares[frequent]
+    drawn = min(len(labels), float(sizes.min())) if len(sizes) else len(labels)
+    weights = np.maximum(weights, np.minimum(1.0, drawn * shares / counts))
     return np.asarray(np.where(groups, weights, np.inf).min(1))
+
+
+def drawn_weights(labels: Bools) -> Floats:
+    """The same without a file: all 0 unless the labels show that sentences were labelled as they came. (n_labelled,)
+
+    Off-topic ones show it, or a great many. Some examples may have been chosen before: of each aspect as many as there
+    are of the rarest, at most five, and as many off-topic ones.
+    """
+    groups = np.concatenate([labels, ~labels.any(1, keepdims=True)], 1)
+    counts = groups.sum(0)
+    n_aspects, n_off_topic = labels.shape[1], counts[-1]
+    chosen = min(USUALLY_CHOSEN, counts[:-1].min())
+    shares = np.maximum(counts - chosen, 0) / np.maximum(counts, 1)
+    weights = np.asarray(np.where(groups, shares, np.inf).min(1))
+    as_they_came = n_off_topic >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * n_aspects
+    return weights * float(as_they_came and weights[labels.any(1)].sum() >= FEWEST_DRAWN)
 
 
 def assign_folds(labels: Bools, n_folds: int) -> npt.NDArray[np.int64]:

@@ -3,7 +3,8 @@
 labels + names ──► evidence ──► network ──► logits ──► calibration ──► probabilities ──► thresholds
 file ──────────────┘ └────────────┘  left-out logits ──┘ └── words       └── of the file ──┘
 
-Without a file the plain network and its own background are used.
+Without a file, labelled sentences that came as a file's do stand for one; else the plain network and its own background
+are used.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import numpy.typing as npt
 
 from awatt.arrays import Bools, Integers, Sentences, logistic, product, unit
 from awatt.aspect_model.calibration import (
+    FEWEST_DRAWN,
     Calibration,
     CalibrationPrior,
     assign_folds,
     calibrate,
+    drawn_weights,
     representative_weights,
     uncalibrated,
 )
@@ -43,10 +46,7 @@ Floats = npt.NDArray[np.float64]
 OnPart: TypeAlias = Callable[[int, int], object]
 
 FOLDS = 5
-FEWEST_DRAWN = 5.0  # sentences that may be a sample of the file, below which labels do not calibrate
 HALF_TRUSTED = 10.0  # such sentences, from which on learned thresholds count for more than the model's own
-FEWEST_OFF_TOPIC = 10  # labelled sentences without a file that show that sentences were labelled as they came
-MANY_PER_ASPECT = 20  # labelled sentences, from which on they calibrate even without a file and off-topic ones
 SAMPLE = 500  # sentences of a file that are looked at
 FEWEST_REVIEWS = 10  # sentences of a file, below which it says nothing
 SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to the network's logit
@@ -93,6 +93,7 @@ class LearnedAspects(NamedTuple):
     known_values: Floats  # (n, n_aspects, n_values) of the file's sample; without one, left-out ones of the labels
     known_weights: Floats  # (n,) how much each counts
     n_drawn: float  # about how many labelled sentences are like a random sample of the file
+    n_reviews: float  # unlabelled sentences of the file that were looked at
     thresholds: Thresholds
 
 
@@ -104,24 +105,27 @@ def learn(
     Every aspect has an example or a name. The same input gives the same result: nothing is random.
     """
     given, _ = merge_same(given)
-    file = _unlabelled(parts, reviews, given.sentences)
-    fitted = _fit(parts, given, names, file)
+    unlabelled = _unlabelled(parts, reviews, given.sentences)
+    labels_are_file = unlabelled is None and drawn_weights(given.labels).any()
+    fitted = _fit(parts, given, names, _some_of(parts, given.sentences) if labels_are_file else unlabelled)
     n_aspects = given.labels.shape[1]
     calibration, words, n_drawn = uncalibrated(N_VALUES, n_aspects, parts.prior), no_words(n_aspects), 0.0
     values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
-    if file is not None:
-        values, weights = fitted.values(parts, words, file), np.ones(len(file.sentences.lengths))
-    sample = _sample_weights(given.labels, values, calibration, file)
+    if unlabelled is not None:
+        values, weights = fitted.values(parts, words, unlabelled), np.ones(len(unlabelled.sentences.lengths))
+    sample, n_reviews = _sample_weights(given.labels, values, calibration, unlabelled), float(len(weights))
     if sample.sum() >= FEWEST_DRAWN:
-        words, left_out = _left_out(parts, given, names, file, sample)
+        words, left_out = _left_out(parts, given, names, unlabelled, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
-        values, weights = (left_out, sample) if file is None else (fitted.values(parts, words, file), weights)
+        values, weights = (
+            (left_out, sample) if unlabelled is None else (fitted.values(parts, words, unlabelled), weights)
+        )
     own = np.full(n_aspects, parts.threshold)
-    if file is not None:
+    if fitted.biases is not None:
         known = np.minimum(1.0, given.labels.sum(0) / ENOUGH_EXAMPLES)
         own = move_towards(np.full(n_aspects, NAME_THRESHOLD), FILE_THRESHOLD, known)
     cuts = _thresholds(own, calibration, values, weights, n_drawn)
-    return LearnedAspects(fitted.evidence, fitted.biases, words, calibration, values, weights, n_drawn, cuts)
+    return LearnedAspects(fitted.evidence, fitted.biases, words, calibration, values, weights, n_drawn, n_reviews, cuts)
 
 
 def probabilities(
@@ -175,26 +179,25 @@ def left_out_probabilities(
     They are calibrated as the detector is; 0 for an aspect that nothing else describes.
     """
     given, places = merge_same(given)
-    file = _unlabelled(parts, reviews, given.sentences)
-    if learned.biases is None and len(learned.known_values):  # without a file these are the left-out ones
+    if not learned.n_reviews and len(learned.known_values):  # without a file these are the left-out ones
         values = learned.known_values
         return np.where(values[..., :-1].any(-1), logistic(learned.calibration.logits(values)), 0.0)[places]
-    left_out = _cross_fit(parts, given, names, file, on_part)
+    unlabelled = _unlabelled(parts, reviews, given.sentences)
+    left_out = _cross_fit(parts, given, names, unlabelled, on_part)
     values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
     known = values.any(-1)
     if len(learned.words.ids):
-        in_file = learned.known_values[:0] if file is None else learned.known_values
         plain = uncalibrated(N_VALUES, given.labels.shape[1], parts.prior)
-        sample = _sample_weights(given.labels, in_file, plain, file)
+        sample = _sample_weights(given.labels, learned.known_values, plain, unlabelled)
         _, values = _add_words(parts, given, values, sample)
     return np.where(known, logistic(learned.calibration.logits(values)), 0.0)[places]
 
 
 def _left_out(
-    parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None, sample: Floats
+    parts: TrainedParts, given: LabelledSentences, names: Sequence[str], unlabelled: _Read | None, sample: Floats
 ) -> tuple[WordRidge, Floats]:
     """What words add, and the values of each labelled sentence by a detector that was fitted without it."""
-    values = np.concatenate([_cross_fit(parts, given, names, file), np.zeros((*given.labels.shape, 1))], -1)
+    values = np.concatenate([_cross_fit(parts, given, names, unlabelled), np.zeros((*given.labels.shape, 1))], -1)
     words, with_words = _add_words(parts, given, values, sample)
     if calibrate(with_words, given.labels, sample, parts.prior).weights[-1] > 0:
         return words, with_words
@@ -221,6 +224,12 @@ class _Read(NamedTuple):
 
 def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
     return _Read(sentences, parts.vectors.read(sentences))
+
+
+def _some_of(parts: TrainedParts, labelled: Sentences) -> _Read:
+    """Labelled sentences that stand for a file, at most ``SAMPLE`` of them, evenly."""
+    numbers = np.linspace(0, len(labelled.lengths) - 1, min(SAMPLE, len(labelled.lengths)))
+    return _read(parts, labelled.take(numbers.round().astype(np.int64)))
 
 
 def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> _Read | None:
@@ -299,32 +308,31 @@ def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], fi
     return _Fitted(learned, condition(parts.network, evidence[:1], evidence))
 
 
-def _sample_weights(labels: Bools, values: Floats, calibration: Calibration, file: _Read | None) -> Floats:
+def _sample_weights(labels: Bools, values: Floats, calibration: Calibration, unlabelled: _Read | None) -> Floats:
     """How much each labelled sentence counts as one drawn at random, given the file and its values. (n_labelled,)"""
+    if unlabelled is None:
+        return drawn_weights(labels)
+    # the aspects of the file's labelled sentences are known for certain
     probabilities = logistic(calibration.logits(values))
-    if file is not None:  # the aspects of its labelled sentences are known for certain
-        return representative_weights(labels, np.concatenate([probabilities, labels[list(file.labelled)]]))
-    weights = representative_weights(labels, probabilities)
-    # Without a file, off-topic labels or a great many show that sentences were labelled as they came.
-    as_they_came = (~labels.any(1)).sum() >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * labels.shape[1]
-    return weights * float(as_they_came)
+    return representative_weights(labels, np.concatenate([probabilities, labels[list(unlabelled.labelled)]]))
 
 
 def _cross_fit(
     parts: TrainedParts,
     given: LabelledSentences,
     names: Sequence[str],
-    file: _Read | None,
+    unlabelled: _Read | None,
     on_part: OnPart = lambda done, total: None,
 ) -> Floats:
     """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
-    read = [given.sentences, *([] if file is None else [file.sentences])]
+    read = [given.sentences, *([] if unlabelled is None else [unlabelled.sentences])]
     arrays = [given.labels, *(array for each in read for array in (each.ids, each.lengths))]
     key: tuple[bytes | str, ...] = (*(array.tobytes() for array in arrays), *names)
     known_already = parts.latest_cross_fit.get(key)
     if known_already is not None:
         return known_already
     folds = assign_folds(given.labels, FOLDS)
+    labels_are_file = unlabelled is None and drawn_weights(given.labels).any()
     says = parts.vectors.read_names(names)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
     for fold in range(FOLDS):
@@ -339,7 +347,7 @@ def _cross_fit(
             parts,
             LabelledSentences(kept.sentences, kept.labels[:, known]),
             [names[number] for number in known.tolist()],
-            file,
+            _some_of(parts, kept.sentences) if labels_are_file else unlabelled,
         )
         left_out = parts.vectors.read(given.sentences.take(outside))
         found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)

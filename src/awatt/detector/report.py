@@ -191,7 +191,6 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
                 expected_f1=_expectation(expected.f1),
             )
     learned = detector.fitted_
-    with_file = isinstance(learned, LearnedAspects) and learned.biases is not None
     return Report(
         aspects,
         _confusions(examples.aspects, truth, found),
@@ -201,7 +200,7 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
         count,
         -(-count // groups),
         None if quality is None else _expectation(quality.macro_f1),
-        len(learned.known_values) if with_file else 0,
+        int(learned.n_reviews) if isinstance(learned, LearnedAspects) else 0,
     )
 
 
