@@ -9,6 +9,7 @@ from awatt.aspect_model.calibration import (
     CalibrationPrior,
     assign_folds,
     calibrate,
+    drawn_weights,
     representative_weights,
     uncalibrated,
 )
@@ -78,6 +79,19 @@ def test_examples_alone_say_nothing_of_a_file_with_off_topic_sentences() -> None
     file = np.zeros((100, 2))
     file[:10, 0] = file[10:20, 1] = 1
     assert representative_weights(np.eye(2, dtype=bool), file).sum() == 0
+
+
+def test_labels_with_off_topic_ones_stand_for_a_file() -> None:
+    """6 of one aspect, 8 of another, 20 off-topic: of each 2.5 may have been chosen."""
+    labels = np.zeros((34, 2), dtype=bool)
+    labels[:6, 0] = labels[6:14, 1] = True
+    wanted = [*[3.5 / 6] * 6, *[5.5 / 8] * 8, *[17.5 / 20] * 20]
+    np.testing.assert_allclose(drawn_weights(labels), wanted)
+    labels[0] = True  # with both aspects: 6 and 9
+    assert drawn_weights(labels)[0] == pytest.approx(3.5 / 6)
+    assert not drawn_weights(labels[:18]).any()  # four off-topic ones are too few
+    assert not drawn_weights(labels[10:]).any()  # nearly all of them
+    assert drawn_weights(np.eye(2, dtype=bool).repeat(20, 0)).all()  # many, none of them off-topic
 
 
 def test_folds_share_the_aspects_out() -> None:

@@ -44,7 +44,9 @@ def test_a_report_leaves_out_nothing_again_that_learning_has_left_out() -> None:
     detector = AspectDetector.from_examples({**EXAMPLES, None: texts[:30]}, reviews=texts[30:90])
     first = detector.report(lambda *part: parts.append(part))
     assert parts == []
-    AspectDetector.from_examples({**EXAMPLES, None: texts[:31]})  # another cross-fit takes its place
+    AspectDetector.from_examples(
+        {**EXAMPLES, None: texts[:31]}, reviews=texts[31:90]
+    )  # another cross-fit takes its place
     assert detector.report(lambda *part: parts.append(part)) == first
     assert len(parts) == 5
 

@@ -26,8 +26,8 @@ _TOLERANCE = 1e-8
 _LARGEST_STEP = 2.0
 CHOSEN = 10  # examples that a person chooses of an aspect, at most
 USUALLY_CHOSEN = 5
-FEWEST_OFF_TOPIC = 10  # labelled sentences without a file that show that sentences were labelled as they came
-MANY_PER_ASPECT = 20  # labelled sentences that show it even without off-topic ones
+FEWEST_OFF_TOPIC = 5  # labelled sentences without a file, from which on the labelled ones stand for one
+MANY_PER_ASPECT = 20  # labelled sentences that do so even without off-topic ones
 FEWEST_DRAWN = 5.0  # sentences that may be a sample of the file, below which labels do not calibrate
 _FREQUENT = 0.05  # share of a file from which on an aspect's labels tell how many sentences were drawn at random
 
@@ -130,19 +130,18 @@ def representative_weights(labels: Bools, probabilities: Floats) -> Floats:
 
 
 def drawn_weights(labels: Bools) -> Floats:
-    """The same without a file: all 0 unless the labels show that sentences were labelled as they came. (n_labelled,)
+    """The same without a file: all 0 unless the labels look like those of one. (n_labelled,)
 
-    Off-topic ones show it, or a great many. Some examples may have been chosen before: of each aspect as many as there
-    are of the rarest, at most five, and as many off-topic ones.
+    That is so with some off-topic ones, or with a great many. Of each aspect up to five may have been chosen as
+    examples, as many as the rarest has, and as many off-topic ones, or none at all: half of that is taken.
     """
     groups = np.concatenate([labels, ~labels.any(1, keepdims=True)], 1)
     counts = groups.sum(0)
-    n_aspects, n_off_topic = labels.shape[1], counts[-1]
-    chosen = min(USUALLY_CHOSEN, counts[:-1].min())
+    chosen = min(USUALLY_CHOSEN, counts[:-1].min()) / 2
     shares = np.maximum(counts - chosen, 0) / np.maximum(counts, 1)
     weights = np.asarray(np.where(groups, shares, np.inf).min(1))
-    as_they_came = n_off_topic >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * n_aspects
-    return weights * float(as_they_came and weights[labels.any(1)].sum() >= FEWEST_DRAWN)
+    enough = counts[-1] >= FEWEST_OFF_TOPIC or len(labels) >= MANY_PER_ASPECT * labels.shape[1]
+    return weights * float(enough and weights[labels.any(1)].sum() >= FEWEST_DRAWN)
 
 
 def assign_folds(labels: Bools, n_folds: int) -> npt.NDArray[np.int64]:

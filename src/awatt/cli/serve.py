@@ -46,7 +46,7 @@ def serve(
     """Start the workbench, a local page, and its API. Define aspects by example, correct what is found, export it."""
     from awatt.errors import require
 
-    for package in ("fastapi", "httptools", "uvicorn"):
+    for package in ("fastapi", "uvicorn"):
         require(package, "serve")
     from awatt.server.run import TOKEN_VARIABLE, make_server, run, threshold_note
 

@@ -1,8 +1,4 @@
-"""Waiting requests are combined into batches, and the queue is bounded.
-
-A batch that takes milliseconds is computed on the event loop: a thread would hand the interpreter to and fro, which
-takes longer. Any other one is computed in a thread.
-"""
+"""Inference off the event loop: waiting requests are combined into batches, and the queue is bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
 from awatt.detector.finding import CHUNK
@@ -23,8 +18,6 @@ MAX_BATCH = CHUNK  # texts of a batch: as many as the detector computes at once
 MAX_CHARACTERS = 100_000  # of a batch: some tenths of a second
 
 Result = TypeVar("Result")
-#: from texts, threshold and whether words are wanted to one result per text; its method ``is_quick``, if it has one,
-#: says whether texts may be detected on the event loop
 Detect = Callable[[list[str], Any, bool], list[Any]]
 
 
@@ -40,7 +33,7 @@ class _Job:
 
     def fits(self, other: _Job) -> bool:
         """Whether both can be computed in one call."""
-        return (self.words, self.threshold) == (other.words, other.threshold)
+        return (self.detect, self.words, self.threshold) == (other.detect, other.words, other.threshold)
 
     def take(self, texts: int, characters: int) -> list[str]:
         """The next texts that are within these numbers; the first of a batch always is."""
@@ -54,7 +47,7 @@ class _Job:
 
 
 class Batcher:
-    """Requests that arrive while a batch is computed, and have the same settings, form the next one.
+    """One worker thread. Requests that arrive while it computes, and have the same settings, form the next batch.
 
     It never waits for a batch to fill: an idle server answers a single request immediately. A large request is computed
     in portions, and after each the others have their turn. ``freeze`` returns the detect function for the project as it
@@ -91,61 +84,51 @@ class Batcher:
             self._waiting_characters -= characters
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._queue:
-            detect = self._queue[0].detect
-            if detect is None:  # in the thread, because a changed project is learned first
-                try:
-                    detect = await loop.run_in_executor(self._worker, self._freeze)
-                except Exception as error:
-                    _finish(self._queue.popleft().result, error)
-                    continue
-            portions = self._next_batch(detect)
+            portions = self._next_batch()
             if portions:
-                await self._compute(detect, portions)
+                await self._compute(portions)
             self._queue.extend(job for job, _ in portions if not job.result.done())  # to the end: others come first
 
-    def _next_batch(self, detect: Detect) -> list[tuple[_Job, list[str]]]:
+    def _next_batch(self) -> list[tuple[_Job, list[str]]]:
         """Jobs with the texts of each that are computed now."""
         portions: list[tuple[_Job, list[str]]] = []
         texts, characters = MAX_BATCH, MAX_CHARACTERS
-        while self._queue and texts > 0:
+        while self._queue and texts > 0 and (not portions or self._queue[0].fits(portions[0][0])):
             job = self._queue[0]
             if job.result.done():  # the client has disconnected
                 self._queue.popleft()
                 continue
-            if (job.detect or detect) != detect:
-                break
-            # What is left of a large request is computed alone: it keeps no new one waiting.
-            if portions and (job.begun or not job.fits(portions[0][0])):
-                break
             taken = job.take(texts, characters) or ([] if portions else job.texts[job.begun : job.begun + 1])
             if not taken and job.texts:
                 break
             portions.append((self._queue.popleft(), taken))
-            job.detect, job.begun = detect, job.begun + len(taken)
+            job.begun += len(taken)
             texts -= len(taken)
             characters -= sum(map(len, taken))
         return portions
 
-    async def _compute(self, detect: Detect, portions: list[tuple[_Job, list[str]]]) -> None:
-        first, texts = portions[0][0], [text for _, taken in portions for text in taken]
-        call = partial(detect, texts, first.threshold, first.words)
+    async def _compute(self, portions: list[tuple[_Job, list[str]]]) -> None:
         try:
-            if hasattr(detect, "is_quick") and detect.is_quick(texts):
-                found = call()
-            else:
-                found = await asyncio.get_running_loop().run_in_executor(self._worker, call)
+            found = await asyncio.get_running_loop().run_in_executor(self._worker, self._detect, portions)
         except Exception as error:
             for job, _ in portions:
-                _finish(job.result, error)
+                if not job.result.done():
+                    job.result.set_exception(error)
             return
         start = 0
         for job, taken in portions:
             job.found += found[start : start + len(taken)]
             start += len(taken)
-            if job.begun == len(job.texts):
-                _finish(job.result, job.found)
+            if not job.result.done() and job.begun == len(job.texts):
+                job.result.set_result(job.found)
+
+    def _detect(self, portions: list[tuple[_Job, list[str]]]) -> list[Any]:
+        first = portions[0][0]
+        detect = first.detect or self._freeze()
+        for job, _ in portions:
+            job.detect = detect
+        return detect([text for _, taken in portions for text in taken], first.threshold, first.words)
 
     async def close(self) -> None:
         """Finish what is waiting, and accept no more."""
@@ -153,16 +136,6 @@ class Batcher:
         if self._task is not None:
             await self._task
         self._worker.shutdown(wait=True)
-
-
-def _finish(result: asyncio.Future[list[Any]], outcome: list[Any] | Exception) -> None:
-    """Unless the client has disconnected."""
-    if result.done():
-        return
-    if isinstance(outcome, Exception):
-        result.set_exception(outcome)
-    else:
-        result.set_result(outcome)
 
 
 class Pool:

@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from awatt.aspect_model.model import AspectModel
 from awatt.detector.columns import AspectSets, scores_as_json
 from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import check_texts
 from awatt.detector.marks import Found
 from awatt.records.formats import to_json
-
-QUICK = 500_000  # characters times (10 + aspects): with static vectors some 10 milliseconds, ten times that at worst
-QUICK_TEXT = 1000  # characters of one text: longer ones take longer in proportion
 
 
 class JsonDetector:
@@ -26,9 +22,6 @@ class JsonDetector:
     def __init__(self, detector: AspectDetector) -> None:
         self.detector = detector
         self._aspect_sets = AspectSets(detector.aspects, to_json)
-        model = detector.loaded_model
-        static = isinstance(model, AspectModel) and model.vectors.context is None
-        self._quick_characters = QUICK // (10 + len(detector.aspects)) if static else 0
 
     def __call__(self, texts: Sequence[str], threshold: Any, words: bool) -> list[str]:
         """One object per text."""
@@ -42,11 +35,6 @@ class JsonDetector:
             strict=True,
         )
         return list(map('{"text": %s, "aspects": %s, "scores": %s, "words": %s, "start": 0}'.__mod__, columns))
-
-    def is_quick(self, texts: Sequence[str]) -> bool:
-        """Whether a detection takes milliseconds."""
-        lengths = list(map(len, texts))
-        return sum(lengths) <= self._quick_characters and max(lengths, default=0) <= QUICK_TEXT
 
 
 def join_detections(detections: Sequence[str]) -> bytes:

@@ -157,5 +157,6 @@ def run(app: Guard, listener: socket.socket) -> None:
         http=TimedProtocol,
         ws="none",
         proxy_headers=False,  # nothing depends on what a proxy says of the client
+        h11_max_incomplete_event_size=64 * 1024,
     )
     uvicorn.Server(config).run(sockets=[listener])
