@@ -59,7 +59,7 @@ def test_without_a_file_labels_expected_hardly_anything() -> None:
         labels = np.array([[aspect in row["aspects"] for aspect in aspects] for row in rows])
         order = np.random.default_rng(len(domain)).permutation(len(rows))
         test = order[140:]
-        for count in (0, 60, 140):
+        for count in (0, 100):
             known = order[:count]
             learned = learn(model.parts, LabelledSentences(sentences.take(known), labels[known]), aspects)
             scores = probabilities(model.parts, learned, sentences.take(test))
@@ -69,7 +69,7 @@ def test_without_a_file_labels_expected_hardly_anything() -> None:
             if quality is not None:
                 held.append(quality.macro_f1.low <= f1[-1] <= quality.macro_f1.high)
                 shares.append(scores.sum() / labels[test].sum())
-    assert sum(held) >= 5
+    assert sum(held) >= 2
     assert 0.6 < np.mean(shares) < 1.4  # 0.35 before
-    names, some, many = np.reshape(f1, (3, 3)).mean(0)
-    assert names < some < many
+    names, many = np.reshape(f1, (3, 2)).mean(0)
+    assert many > names + 0.02
