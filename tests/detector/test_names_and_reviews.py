@@ -274,3 +274,27 @@ def test_an_aspect_alone_is_not_found_everywhere() -> None:
         found += sum(bool(each.aspects) for each in detector.detect_many(texts))
         true += len(mentions)
     assert true / 2 < found < 1.5 * true
+
+
+def test_a_sentence_that_was_corrected_to_none_kept_its_aspect() -> None:
+    detector = AspectDetector.from_examples({"food": ["Tasty soup.", "My keys."], "staff": ["Rude waiter."]})
+    detector.add_examples(None, ["My keys."])
+    assert ("My keys.", ()) in detector.examples.pairs()
+    detector.add_examples("food", ["My keys."])
+    assert ("My keys.", ("food",)) in detector.examples.pairs()
+
+
+def test_fit_scored_what_teaches_nothing() -> None:
+    with pytest.raises(AwattError, match="every example mentions both"):
+        AspectDetector().fit(["The soup was cold.", "The waiter was rude."], np.ones((2, 2), dtype=int))
+    with pytest.raises(AwattError, match="has no words"):
+        AspectDetector().fit(["!!!", "???"], [["\U0001f355"], []])
+
+
+def test_natural_mistakes_are_named() -> None:
+    detector = AspectDetector.from_names(["food", "staff"])
+    with pytest.raises(AwattError, match="found 2 texts, but detect reads one. Use detect_many"):
+        detector.detect(["Tasty soup.", "Rude waiter."])  # type: ignore[arg-type]
+    table = type("Table", (list,), {"columns": ["text"]})(["text"])
+    with pytest.raises(AwattError, match="found a table, but a list of texts is needed"):
+        detector.predict(table)

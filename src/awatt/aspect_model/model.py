@@ -170,6 +170,11 @@ class AspectModel:
         """Write the folder; ``slim`` leaves out what the bundled model "fast" has: token vectors and tokenizer."""
         files, config = self.files(), self.config()
         if slim:
+            base = AspectModel.load()
+            same = np.array_equal(base.weights.vectors.table, self.weights.vectors.table)
+            if not same or base.tokenizer.to_str() != self.tokenizer.to_str():
+                advice = "Leave out --slim."
+                raise AwattError(f"this model's static vectors are not those of the package's fast model. {advice}")
             own = {name: array for name, array in pack(self.weights).items() if not _is_vectors(name)}
             files[WEIGHTS], config = save(own), {BASE: "fast", **config}
             del files[TOKENIZER]

@@ -215,7 +215,7 @@ class AspectDetector:
         return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
     def add_examples(self, aspect: str | None, examples: Sequence[str]) -> Self:
-        """Add examples to an existing aspect. With None they are off-topic: they mention no aspect."""
+        """Add examples to an existing aspect. With None they are off-topic, whatever they were before."""
         if aspect is None:
             self._check_fitted()
         else:
@@ -236,6 +236,8 @@ class AspectDetector:
 
     def detect(self, text: str, threshold: Threshold | None = None) -> Detection:
         """Find the aspects in one sentence."""
+        if isinstance(text, list | tuple):
+            raise AwattError(f"found {plural(len(text), 'text')}, but detect reads one. Use detect_many.")
         return self.detect_many([text], threshold)[0]
 
     def detect_many(
@@ -326,7 +328,9 @@ class AspectDetector:
             raise AwattError("no text has a label, so there is nothing to learn. Label at least one text.")
         examples = Examples.from_indicators(texts, labels, list(map(str, classes)))
         learned = copy(self)  # if it fails, this one still has the model that it learned with
-        learned._kept = KeptModel(self.model, load_model(self.model))
+        learned._kept = KeptModel(self.model, model := load_model(self.model))
+        if isinstance(model, AspectModel):
+            check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
         learned._learn_anew(examples, reviews)._warn_about_empty_aspects()
         learned.classes_, learned.indicators_ = np.array(list(classes)), indicators
         self.__dict__.update(learned.__dict__)

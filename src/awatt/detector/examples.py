@@ -142,9 +142,12 @@ class Examples:
         ]
 
     def extended(self, aspect: str | None, texts: Sequence[str]) -> Examples:
-        """With more examples of an existing or new aspect; with None, with more off-topic sentences."""
+        """With more examples of an existing or new aspect; with None, with sentences that are off-topic from now on."""
         more = Examples.from_mapping({aspect: texts})
-        return Examples.from_pairs([*self.pairs(), *more.pairs()], [*self.aspects, *more.aspects])
+        kept = self.pairs()
+        if aspect is None:  # a correction: they were taken for something else
+            kept = [pair for pair in kept if pair[0] not in set(more.texts)]
+        return Examples.from_pairs([*kept, *more.pairs()], [*self.aspects, *more.aspects])
 
     def without(self, aspect: str) -> Examples:
         """Without an aspect and the sentences that mention only this aspect."""
@@ -217,6 +220,8 @@ def check_texts(texts: Iterable[object]) -> list[str]:
     if isinstance(texts, str):
         found = f"found the single text {short_repr(texts)}"
         raise AwattError(f"{found}, but a list of texts is needed. Put it in brackets.")
+    if hasattr(texts, "columns"):
+        raise AwattError("found a table, but a list of texts is needed. Give one of its columns.")
     checked: list[str] = list(texts)  # type: ignore[arg-type]  # which is checked here
     if set(map(type, checked)) <= {str}:
         with suppress(UnicodeEncodeError):

@@ -116,7 +116,7 @@ def read_model2vec(folder: Path) -> tuple[Tokenizer, npt.NDArray[np.float32], in
         if not file.is_file():
             raise AwattError(
                 f"{file} does not exist. Run: hf download minishlab/potion-base-8M --local-dir {folder}, "
-                "or set encoder.folder to a model2vec folder (model.safetensors and tokenizer.json)."
+                "or name another model2vec folder (model.safetensors and tokenizer.json)."
             )
     try:
         tensors = load_file(path)
