@@ -121,3 +121,12 @@ def test_an_encoder_that_does_not_fit_is_an_error(fast: AspectModel, pieces: lis
         PieceEncoder.create(make_encoder(tmp_path / "half", pieces[: len(pieces) // 2]), fast.tokenizer, 256)
     with pytest.raises(AwattError, match="reads at most 198 tokens, but 256 are needed"):
         PieceEncoder.create(make_encoder(tmp_path / "short", pieces, 200), fast.tokenizer, 256)
+
+
+def test_a_slim_folder_with_other_static_vectors_gave_wrong_scores(fast: AspectModel, tmp_path: Path) -> None:
+    """It was read with those of "fast"."""
+    stored = fast.weights.vectors
+    other = fast.weights._replace(vectors=stored._replace(table=np.roll(stored.table, 1, axis=0)))
+    with pytest.raises(AwattError, match="not those of the package's fast model"):
+        AspectModel(fast.tokenizer, other, fast.settings).save(tmp_path / "slim", slim=True)
+    assert not (tmp_path / "slim").exists()

@@ -293,7 +293,7 @@ def test_fit_scored_what_teaches_nothing() -> None:
 
 def test_natural_mistakes_are_named() -> None:
     detector = AspectDetector.from_names(["food", "staff"])
-    with pytest.raises(AwattError, match="found 2 texts, but detect reads one. Use detect_many"):
+    with pytest.raises(AwattError, match=r"found 2 texts, but detect reads one\. Use detect_many"):
         detector.detect(["Tasty soup.", "Rude waiter."])  # type: ignore[arg-type]
     table = type("Table", (list,), {"columns": ["text"]})(["text"])
     with pytest.raises(AwattError, match="found a table, but a list of texts is needed"):

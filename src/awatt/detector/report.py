@@ -30,7 +30,7 @@ MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are repo
 RESAMPLES = 1000
 UNKNOWN = (
     "The quality cannot be estimated yet. "
-    "Label some randomly chosen sentences of your reviews, including off-topic ones."
+    "Label some thirty randomly chosen sentences of your reviews, including off-topic ones."
 )
 
 
