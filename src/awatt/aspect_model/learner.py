@@ -3,8 +3,9 @@
 labels + names ──► evidence ──► network ──► logits ──► calibration ──► probabilities ──► thresholds
 file ──────────────┘ └────────────┘  left-out logits ──┘ └── words       └── of the file ──┘
 
-Without a file, labelled sentences that came as a file's do stand for one; else the plain network and its own background
-are used.
+Without a file, labelled sentences that came as a file's do stand for one, or the examples and the reviews that come
+with the model. Without a file and names, as in the benchmark's episodes, the plain network is used, with these reviews
+as its background.
 """
 
 from __future__ import annotations
@@ -73,12 +74,13 @@ class TrainedParts:
 
     vectors: TokenVectors
     settings: Settings
-    plain: PlainNetwork  # without a file
-    plain_background: EmbeddedSentences
-    network: Network  # with a file
+    plain: PlainNetwork  # without a file and names
+    reviews: Sentences  # that come with the model
+    plain_background: EmbeddedSentences  # the same
+    network: Network  # with a file, or what stands for one
     background: EmbeddedSentences
     prior: CalibrationPrior
-    threshold: float  # "balanced", without a file and without enough labels to know better
+    threshold: float  # "balanced", of the plain network, without enough labels to know better
     # What `_cross_fit` gave last, by what it was given: a report needs again what learning has computed.
     latest_cross_fit: dict[tuple[bytes | str, ...], Floats] = field(default_factory=dict)
 
@@ -106,8 +108,8 @@ def learn(
     """
     given, _ = merge_same(given)
     unlabelled = _unlabelled(parts, reviews, given.sentences)
-    labels_are_file = unlabelled is None and drawn_weights(given.labels).any()
-    fitted = _fit(parts, given, names, _some_of(parts, given.sentences) if labels_are_file else unlabelled)
+    file = _stand_in(parts, given.sentences, given.labels, names) if unlabelled is None else unlabelled
+    fitted = _fit(parts, given, names, file)
     n_aspects = given.labels.shape[1]
     calibration, words, n_drawn = uncalibrated(N_VALUES, n_aspects, parts.prior), no_words(n_aspects), 0.0
     values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
@@ -226,10 +228,19 @@ def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
     return _Read(sentences, parts.vectors.read(sentences))
 
 
-def _some_of(parts: TrainedParts, labelled: Sentences) -> _Read:
-    """Labelled sentences that stand for a file, at most ``SAMPLE`` of them, evenly."""
-    numbers = np.linspace(0, len(labelled.lengths) - 1, min(SAMPLE, len(labelled.lengths)))
-    return _read(parts, labelled.take(numbers.round().astype(np.int64)))
+def _stand_in(parts: TrainedParts, sentences: Sentences, labels: Bools, names: Sequence[str]) -> _Read | None:
+    """What stands for the file where there is none: at most ``SAMPLE`` labelled sentences, evenly, or a mixture.
+
+    The decision rests on all ``labels`` and names, also where some of the sentences are left out.
+    """
+    if drawn_weights(labels).any():
+        numbers = np.linspace(0, len(sentences.lengths) - 1, min(SAMPLE, len(sentences.lengths)))
+        return _read(parts, sentences.take(numbers.round().astype(np.int64)))
+    if not parts.vectors.read_names(names).any():
+        return None
+    both = (sentences, parts.reviews)
+    ids, lengths = (np.concatenate([getattr(each, name) for each in both]) for name in ("ids", "lengths"))
+    return _read(parts, Sentences(ids, lengths))
 
 
 def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> _Read | None:
@@ -332,7 +343,6 @@ def _cross_fit(
     if known_already is not None:
         return known_already
     folds = assign_folds(given.labels, FOLDS)
-    labels_are_file = unlabelled is None and drawn_weights(given.labels).any()
     says = parts.vectors.read_names(names)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
     for fold in range(FOLDS):
@@ -347,7 +357,7 @@ def _cross_fit(
             parts,
             LabelledSentences(kept.sentences, kept.labels[:, known]),
             [names[number] for number in known.tolist()],
-            _some_of(parts, kept.sentences) if labels_are_file else unlabelled,
+            _stand_in(parts, kept.sentences, given.labels, names) if unlabelled is None else unlabelled,
         )
         left_out = parts.vectors.read(given.sentences.take(outside))
         found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)

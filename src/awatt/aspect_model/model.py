@@ -119,6 +119,7 @@ class AspectModel:
             vectors=self.vectors,
             settings=weights.settings,
             plain=weights.plain,
+            reviews=weights.plain_background.sentences(),
             plain_background=self.vectors.embed(weights.plain_background.sentences()),
             network=weights.network,
             background=self.vectors.embed(weights.background.sentences()),
