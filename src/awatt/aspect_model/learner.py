@@ -89,7 +89,7 @@ class LearnedAspects(NamedTuple):
     """All that detection needs: arrays only, no text."""
 
     evidence: LearnedEvidence
-    biases: AspectBiases | None  # None without a file
+    biases: AspectBiases | None  # None where the plain network is used
     words: WordRidge
     calibration: Calibration
     known_values: Floats  # (n, n_aspects, n_values) of the file's sample; without one, left-out ones of the labels

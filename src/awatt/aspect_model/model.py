@@ -299,7 +299,7 @@ class AspectModel:
 
     @property
     def threshold(self) -> float:
-        """Of a detector without a file and without enough labels to know better."""
+        """Of a detector without a file, names, and enough labels to know better."""
         return self.parts.threshold
 
     def with_threshold(self, wanted: str, data: Path, shape: EpisodeShape, seed: int) -> Self:
