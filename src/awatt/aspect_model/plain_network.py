@@ -1,6 +1,6 @@
-"""The network for detectors that were given neither reviews nor names: from the evidence for a (sentence, aspect) to a logit.
+"""The network for detectors that were given neither reviews nor names: from evidence to the logit of an aspect.
 
-Without a file and names there is nothing to condition on. On the benchmark's episodes, which have neither, this free network is
+Without both there is nothing to condition on. On the benchmark's episodes, which have neither, this free network is
 better by about one point of F1 than the monotone one (results/LOG.md).
 """
 

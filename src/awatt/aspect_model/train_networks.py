@@ -1,7 +1,7 @@
 """The two small networks of the detector's own model, trained on evidence that was computed before. Needs torch.
 
-The plain network is for detectors without reviews and names and is trained on the benchmark's kind of tasks, the other one on
-files of any kind.
+The plain network is for detectors without reviews and names and is trained on the benchmark's kind of tasks, the other
+one on files of any kind.
 """
 
 from __future__ import annotations
