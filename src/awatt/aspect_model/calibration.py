@@ -26,7 +26,7 @@ _TOLERANCE = 1e-8
 _LARGEST_STEP = 2.0
 CHOSEN = 10  # examples that a person chooses of an aspect, at most
 USUALLY_CHOSEN = 5
-FEWEST_OFF_TOPIC = 5  # labelled sentences without a file, from which on the labelled ones stand for one
+FEWEST_OFF_TOPIC = 20  # labelled sentences without a file, from which on the labelled ones stand for one
 MANY_PER_ASPECT = 20  # labelled sentences that do so even without off-topic ones
 FEWEST_DRAWN = 5.0  # sentences that may be a sample of the file, below which labels do not calibrate
 _FREQUENT = 0.05  # share of a file from which on an aspect's labels tell how many sentences were drawn at random
@@ -132,7 +132,7 @@ def representative_weights(labels: Bools, probabilities: Floats) -> Floats:
 def drawn_weights(labels: Bools) -> Floats:
     """The same without a file: all 0 unless the labels look like those of one. (n_labelled,)
 
-    That is so with some off-topic ones, or with a great many. Of each aspect up to five may have been chosen as
+    That is so with enough off-topic ones, or with a great many. Of each aspect up to five may have been chosen as
     examples, as many as the rarest has, and as many off-topic ones, or none at all: half of that is taken.
     """
     groups = np.concatenate([labels, ~labels.any(1, keepdims=True)], 1)
