@@ -21,7 +21,7 @@ DRAWS = 400
 REPEATS = 4  # every sentence of the file's sample stands for so many: the truth is measured on some 2,000 sentences
 LEVEL = 0.9
 BELOW, ABOVE = 0.02, 0.04  # what the posterior does not know; a detector of all labels is better than those of folds
-FEWEST_DRAWN = 20.0  # labelled sentences, without a file, that may be a sample of one
+ENOUGH_DRAWN = 20.0  # labelled sentences, without a file, that may be a sample of one
 TOO_WIDE = 0.46  # an interval of F1 that says nothing
 
 
@@ -63,7 +63,7 @@ class Expectation(NamedTuple):
 
 def estimate_quality(learned: LearnedAspects, thresholds: Floats) -> Quality | None:
     """None where nothing can be known: without a file, and without enough labels that stand for one."""
-    if not learned.n_reviews and learned.n_drawn < FEWEST_DRAWN:
+    if not learned.n_reviews and learned.n_drawn < ENOUGH_DRAWN:
         return None
     expected = expect_under_posterior(learned, thresholds)
     aspects = [

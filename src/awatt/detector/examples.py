@@ -146,7 +146,8 @@ class Examples:
         more = Examples.from_mapping({aspect: texts})
         kept = self.pairs()
         if aspect is None:  # a correction: they were taken for something else
-            kept = [pair for pair in kept if pair[0] not in set(more.texts)]
+            corrected = set(more.texts)
+            kept = [pair for pair in kept if pair[0] not in corrected]
         return Examples.from_pairs([*kept, *more.pairs()], [*self.aspects, *more.aspects])
 
     def without(self, aspect: str) -> Examples:
