@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -130,3 +131,13 @@ def test_a_slim_folder_with_other_static_vectors_gave_wrong_scores(fast: AspectM
     with pytest.raises(AwattError, match="not those of the package's fast model"):
         AspectModel(fast.tokenizer, other, fast.settings).save(tmp_path / "slim", slim=True)
     assert not (tmp_path / "slim").exists()
+
+
+def test_a_slim_folder_of_another_version_loaded_without_a_word(tmp_path: Path) -> None:
+    AspectModel.load().save(tmp_path, slim=True)
+    assert AspectModel.load(tmp_path).parts.threshold == AspectModel.load().parts.threshold
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["base"]["sha256"] = "0" * 64
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AwattError, match=r"from another version of it\. Train it again with 'awatt train-detector'"):
+        AspectModel.load(tmp_path)

@@ -43,6 +43,11 @@ def test_a_wrong_name_is_told_the_right_ones() -> None:
         AspectDetector.from_examples(EXAMPLES, model="acurate")
 
 
+def test_loading_a_model_by_its_name_was_told_that_it_is_one_of_the_package() -> None:
+    with pytest.raises(AwattError, match=r"not a saved detector. Fit one: .*from_examples\(examples, model='fast'\)"):
+        AspectDetector.from_pretrained("fast")
+
+
 def test_the_models_differ_and_fast_is_the_default() -> None:
     scores = [AspectDetector.from_examples(EXAMPLES, model=name).predict_proba(TEXTS) for name in MODELS]
     np.testing.assert_array_equal(scores[0], AspectDetector.from_examples(EXAMPLES).predict_proba(TEXTS))

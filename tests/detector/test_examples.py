@@ -53,6 +53,12 @@ def test_an_aspect_with_two_thresholds_is_refused() -> None:
     assert parse_thresholds(["food=0.2", "price=0.3"]) == {"food": 0.2, "price": 0.3}
 
 
+def test_several_thresholds_in_one_option_named_an_aspect_that_nobody_had() -> None:
+    with pytest.raises(AwattError, match=r"Repeat the option: --threshold food=0\.2 --threshold price=precise"):
+        parse_thresholds(["food=0.2, price=precise"])
+    assert parse_thresholds(["a=b,c=0.5"]) == {"a=b,c": 0.5}
+
+
 def test_an_aspect_after_256_tokens_is_found() -> None:
     detector = AspectDetector.from_examples({"food": ["cold soup", "tasty soup"], "staff": ["a rude waiter"]})
     text = "we went there on a day in may " * 100 + "and the soup was cold"

@@ -229,18 +229,23 @@ def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
 
 
 def _stand_in(parts: TrainedParts, sentences: Sentences, labels: Bools, names: Sequence[str]) -> _Read | None:
-    """What stands for the file where there is none: at most ``SAMPLE`` labelled sentences, evenly, or a mixture.
+    """What stands for the file where there is none: at most ``SAMPLE`` sentences, labelled ones alone or a mixture.
 
     The decision rests on all ``labels`` and names, also where some of the sentences are left out.
     """
     if drawn_weights(labels).any():
-        numbers = np.linspace(0, len(sentences.lengths) - 1, min(SAMPLE, len(sentences.lengths)))
-        return _read(parts, sentences.take(numbers.round().astype(np.int64)))
+        return _read(parts, _evenly(sentences, SAMPLE))
     if not parts.vectors.read_names(names).any():
         return None
-    both = (sentences, parts.reviews)
+    both = (_evenly(sentences, SAMPLE - len(parts.reviews.lengths)), parts.reviews)
     ids, lengths = (np.concatenate([getattr(each, name) for each in both]) for name in ("ids", "lengths"))
     return _read(parts, Sentences(ids, lengths))
+
+
+def _evenly(sentences: Sentences, most: int) -> Sentences:
+    """At most so many of the sentences, evenly from all of them: of every aspect where they are in its order."""
+    count = len(sentences.lengths)
+    return sentences.take(np.linspace(0, count - 1, max(0, min(most, count))).round().astype(np.int64))
 
 
 def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> _Read | None:

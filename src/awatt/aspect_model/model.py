@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -147,9 +148,12 @@ class AspectModel:
             if _REPLACED in tensors:
                 raise _replaced(folder)
             base = folder
-            if settings.pop(BASE, None):
+            if described := settings.pop(BASE, None):
                 base = open_folder(BUNDLED, ASPECT_MODEL)
-                tensors |= {name: array for name, array in load(base.read(WEIGHTS)).items() if _is_vectors(name)}
+                shared = {name: array for name, array in load(base.read(WEIGHTS)).items() if _is_vectors(name)}
+                if described != _describe_base(shared):
+                    raise _other_base(folder)
+                tensors |= shared
             check_tensors(folder, tensors, (BUNDLED, ACCURATE))
             tokenizer = read_tokenizer(base)
             weights = unpack(Weights, tensors)
@@ -171,14 +175,14 @@ class AspectModel:
         """Write the folder; ``slim`` leaves out what the bundled model "fast" has: token vectors and tokenizer."""
         files, config = self.files(), self.config()
         if slim:
-            base = AspectModel.load()
-            same = np.array_equal(base.weights.vectors.table, self.weights.vectors.table)
-            if not same or base.tokenizer.to_str() != self.tokenizer.to_str():
+            base, tensors = AspectModel.load(), pack(self.weights)
+            shared = {name: array for name, array in tensors.items() if _is_vectors(name)}
+            described, tokenizer = _describe_base(shared), files.pop(TOKENIZER)
+            if described != _describe_base(pack(base.weights)) or tokenizer != base.files()[TOKENIZER]:
                 advice = "Leave out --slim."
                 raise AwattError(f"this model's static vectors are not those of the package's fast model. {advice}")
-            own = {name: array for name, array in pack(self.weights).items() if not _is_vectors(name)}
-            files[WEIGHTS], config = save(own), {BASE: "fast", **config}
-            del files[TOKENIZER]
+            own = {name: array for name, array in tensors.items() if name not in shared}
+            files[WEIGHTS], config = save(own), {BASE: described, **config}
         write_folder(path, self.kind, config, files)
 
     def files(self) -> dict[str, bytes]:
@@ -349,6 +353,19 @@ def _read_encoder(folder: Folder, tokenizer: Tokenizer) -> TransformerContext:
         return TransformerContext.restore(details, folder.read(ENCODER_WEIGHTS), tokenizer)
     except (KeyError, RuntimeError) as error:
         raise folder.error(f"does not fit {ENCODER_WEIGHTS} ({error!r})") from None
+
+
+def _describe_base(tensors: Mapping[str, npt.NDArray[Any]]) -> dict[str, str]:
+    """Where a slim folder takes its token vectors from: the name of the model, and a digest of the vectors."""
+    digest = hashlib.sha256()
+    for name in filter(_is_vectors, sorted(tensors)):
+        digest.update(np.ascontiguousarray(tensors[name]).tobytes())
+    return {"model": BUNDLED.name, "sha256": digest.hexdigest()}
+
+
+def _other_base(folder: Folder) -> DataError:
+    problem = f"takes its token vectors from the package's model '{BUNDLED.name}', but from another version of it"
+    return DataError(f"{problem}. Train it again with 'awatt train-detector'.", folder.path)
 
 
 def _replaced(folder: Folder) -> DataError:

@@ -20,6 +20,7 @@ from awatt import __version__
 from awatt.arrays import Sentences
 from awatt.aspect_model.schema import check_sentences
 from awatt.detector.examples import MAX_ASPECTS, Examples
+from awatt.detector.models import NAMES
 from awatt.detector.thresholds import Threshold
 from awatt.detector.trial import check_state, try_detector
 from awatt.errors import AwattError, DataError
@@ -165,6 +166,9 @@ def _meaning(detector: AspectDetector) -> str:
 
 def load(kind: type[Kind], path: Path) -> Kind:
     """Load a folder, after checking every file against its digest, every setting, and that all of it fits together."""
+    if str(path) in NAMES and not path.exists():
+        advice = f"Fit one: AspectDetector.from_examples(examples, model='{path}')"
+        raise AwattError(f"'{path}' is a model of the package, not a saved detector. {advice}.")
     folder = open_folder(path, DETECTOR)
     aspects, counts = folder.setting("aspects", list), folder.setting("examples", list)
     classes, indicators = folder.setting("classes", list), folder.setting("indicators", bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
@@ -70,6 +71,9 @@ def parse_thresholds(items: Sequence[str]) -> Threshold:
         if not equals:
             needed = "so each needs the form ASPECT=X, such as food=0.6 or food=precise"
             raise AwattError(f"--threshold is given {len(items)} times, {needed}; found {item!r}.")
+        if len(parts := re.findall(rf"([^,]+=(?:{'|'.join((AUTO, *AIMS))}|[\d.]+))(?:,|$)", item)) > 1:
+            advice = f"Repeat the option: {' '.join(f'--threshold {part.strip()}' for part in parts)}"
+            raise AwattError(f"--threshold is {item!r}, but each option is for one aspect. {advice}.")
         if aspect in named:
             raise AwattError(f"--threshold is given more than once for '{aspect}'. Leave out all but one.")
         needed = f"after '=' one of these is needed: {CHOICES}; aspects that are not named stay as they are"
