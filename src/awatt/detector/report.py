@@ -27,6 +27,7 @@ MAX_LEAVE_ONE_OUT = 200  # up to this many examples, each is left out on its own
 GROUPS = 20  # above that, this many groups are left out in turn: seconds instead of minutes
 FEW = 3  # an aspect with fewer examples is called weak
 MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are reported as confusable
+FAR_LIKELIER = 3.0  # log-odds: from there on most of the listed examples are mislabelled ones (results/LOG.md)
 RESAMPLES = 1000
 UNKNOWN = (
     "The quality cannot be estimated yet. "
@@ -264,24 +265,31 @@ def _confusions(aspects: tuple[str, ...], truth: Bools, found: Bools) -> list[Co
 
 
 def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
-    """Examples in which another aspect is found, but none of their own; clearest first.
+    """Examples in which another aspect is found and is far more likely than any of their own; clearest first.
 
     An example in which nothing is found is not suspect: it merely differs from the other examples.
     """
-    own = np.where(examples.labels, scores / cut, 0.0).max(1)
-    other = np.where(examples.labels, 0.0, scores / cut).max(1)
-    wrong = (own < 1) & (other >= 1)
+    other = np.where(examples.labels, 0.0, scores).max(1)
+    own = np.where(examples.labels.any(1), np.where(examples.labels, scores, 0.0).max(1), 1 - other)
+    clear = _log_odds(other) - _log_odds(own)
+    found = scores >= cut
+    wrong = (found & ~examples.labels).any(1) & ~(found & examples.labels).any(1) & (clear > FAR_LIKELIER)
     pairs = examples.pairs()
     return [
         Suspect(
             pairs[number][0],
             pairs[number][1],
-            tuple(np.array(examples.aspects)[scores[number] >= cut].tolist()),
+            tuple(np.array(examples.aspects)[found[number]].tolist()),
             dict(zip(examples.aspects, scores[number].round(4).tolist(), strict=True)),
         )
-        for number in np.argsort(own - other, kind="stable").tolist()
+        for number in np.argsort(-clear, kind="stable").tolist()
         if wrong[number]
     ]
+
+
+def _log_odds(probabilities: Floats) -> Floats:
+    sure = np.clip(probabilities, 1e-4, 1 - 1e-4)
+    return np.log(sure / (1 - sure))
 
 
 def _interval(truth: Bools, found: Bools) -> tuple[float, float]:
