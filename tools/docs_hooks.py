@@ -84,7 +84,7 @@ def rest_reference() -> str:
     with tempfile.TemporaryDirectory() as folder:
         store = ProjectStore(Path(folder) / "project.sqlite")
         guard: Any = create_app(store, Access("a-token-for-the-docs", frozenset({"localhost"}), "awatt"))
-        schema = guard.app.first.openapi()
+        schema = guard.app.first.app.openapi()
     lines = ["| endpoint | what it does | request | response |", "|---|---|---|---|"]
     for path, methods in schema["paths"].items():
         for method, described in methods.items():

@@ -124,11 +124,11 @@ def measure_scale(scores: Scores) -> Scale:
     return Scale(Scores(*means), Scores(*spreads))
 
 
-def on_scale(scores: Scores, scale: Scale) -> Scores:
-    """Standard deviations above the mean, divided by 3, so that all evidence has about the same size."""
-    return Scores(
-        *((values - mean) / spread / np.float32(3) for values, mean, spread in zip(scores, *scale, strict=True))
-    )
+def on_scale(scores: Scores, scale: Scale, name: str) -> Floats:
+    """One score in standard deviations above the mean, divided by 3, so that all evidence has about the same size."""
+    values, mean, spread = (getattr(each, name) for each in (scores, *scale))
+    found: Floats = (values - mean) / spread / np.float32(3)
+    return found
 
 
 def _facts(labels: Floats, left_out: Floats, names: Floats, of_examples: Floats, ordinary: Scale) -> Facts:
@@ -169,7 +169,7 @@ def compute_evidence(settings: Settings, learned: LearnedEvidence, sentences: Re
 def arrange_evidence(learned: LearnedEvidence, raw: Scores) -> Floats:
     """The evidence from scores. (n_sentences, n_aspects, n_features)"""
     found = np.zeros((*raw.attended.shape, len(FEATURES)), dtype=np.float32)
-    for name, values in _features(learned, raw).items():
+    for name, values in {**_of_aspects(learned), **_of_sentences(learned, raw)}.items():
         found[..., _PLACES[name]] = values
     return found
 
@@ -177,29 +177,50 @@ def arrange_evidence(learned: LearnedEvidence, raw: Scores) -> Floats:
 def stack_evidence(learned: LearnedEvidence, raw: Scores, names: Sequence[str]) -> Floats:
     """Some features, one after the other. (n_names, n_sentences, n_aspects)"""
     found = np.zeros((len(names), *raw.attended.shape), dtype=np.float32)
-    features = _features(learned, raw)
+    features = _of_sentences(learned, raw)
+    if not features.keys() >= set(names):
+        features |= _of_aspects(learned)
     for place, name in zip(found, names, strict=True):
         if name in features:
             place[:] = features[name]
     return found
 
 
-def _features(learned: LearnedEvidence, raw: Scores) -> dict[str, Any]:
-    """By name; those of the file only if there is one. Each is (n_sentences, n_aspects), or less that is repeated."""
-    here, facts = on_scale(raw, learned.background), learned.facts
+def _of_sentences(learned: LearnedEvidence, raw: Scores) -> dict[str, Any]:
+    """What differs from sentence to sentence, by name; that of the file only if there is one.
+
+    Each is (n_sentences, n_aspects).
+    """
+    facts, background, n_file = learned.facts, learned.background, len(learned.file_attended)
     distance = np.maximum(facts.positives - facts.negatives, 0.2)
-    n_file = len(learned.file_attended)
+    nearest = on_scale(raw, background, "nearest")
     columns: dict[str, Any] = {
-        "attended": here.attended,
-        "whole": here.whole,
-        "word": here.word,
-        "nearest": here.nearest,
-        "negative": here.negative,
-        "name": here.name * facts.has_name,
+        "attended": on_scale(raw, background, "attended"),
+        "whole": on_scale(raw, background, "whole"),
+        "word": on_scale(raw, background, "word"),
+        "nearest": nearest,
+        "negative": on_scale(raw, background, "negative"),
+        "name": on_scale(raw, background, "name") * facts.has_name,
         "typical": np.clip((raw.attended - facts.negatives) / distance, -3, 4),
         "lead": _lead(raw.attended),
-        "nearest_lead": _lead(here.nearest),
+        "nearest_lead": _lead(nearest),
         "negative_lead": 3 * (raw.nearest - raw.negative),
+    }
+    if n_file:
+        for name in ("attended", "whole", "word", "nearest", "name"):
+            columns[f"{name}_in_file"] = on_scale(raw, learned.file, name)
+        columns["name_in_file"] *= facts.has_name
+        higher = np.stack(
+            [n_file - np.searchsorted(*pair) for pair in zip(learned.file_attended.T, raw.attended.T, strict=True)], 1
+        )
+        columns["rank_in_file"] = -np.log((higher + 0.5) / (n_file + 1)) / 3
+    return columns
+
+
+def _of_aspects(learned: LearnedEvidence) -> dict[str, Any]:
+    """What is the same for all sentences, by name; that of the file only if there is one. (n_aspects,) or a number"""
+    facts, background, n_file = learned.facts, learned.background, len(learned.file_attended)
+    columns: dict[str, Any] = {
         "positives": facts.positives,
         "negatives": facts.negatives,
         "positives_spread": facts.positives_spread,
@@ -207,24 +228,14 @@ def _features(learned: LearnedEvidence, raw: Scores) -> dict[str, Any]:
         "n_positives": facts.n_positives / 2,
         "n_negatives": facts.n_negatives / 4,
         "n_off_topic": facts.n_off_topic / 4,
-        "n_aspects": np.float32(np.log(raw.attended.shape[1]) / 2),
+        "n_aspects": np.float32(np.log(len(facts.positives)) / 2),
         "has_name": facts.has_name,
         "name_fits": facts.name_fits,
     }
     if n_file:
-        in_file = on_scale(raw, learned.file)
-        higher = np.stack(
-            [n_file - np.searchsorted(*pair) for pair in zip(learned.file_attended.T, raw.attended.T, strict=True)], 1
-        )
         columns |= {
-            "attended_in_file": in_file.attended,
-            "whole_in_file": in_file.whole,
-            "word_in_file": in_file.word,
-            "nearest_in_file": in_file.nearest,
-            "name_in_file": in_file.name * facts.has_name,
-            "rank_in_file": -np.log((higher + 0.5) / (n_file + 1)) / 3,
-            "file_level": on_scale(learned.file.mean, learned.background).attended,
-            "file_spread": learned.file.spread.attended / learned.background.spread.attended - 1,
+            "file_level": on_scale(learned.file.mean, background, "attended"),
+            "file_spread": learned.file.spread.attended / background.spread.attended - 1,
             "n_file": np.float32(np.log(n_file) / 5),
         }
     return columns

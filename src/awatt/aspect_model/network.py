@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from awatt.arrays import Array, logistic, namespace
 from awatt.aspect_model.evidence import FEATURES
 
@@ -131,7 +133,10 @@ def _add(values: Array, biases: Array, shape: Sequence[int]) -> Array:
 
 def _activate(values: Array) -> Array:
     """Half of the units level off, the others go on: both shapes are needed, as no weight is below 0."""
+    curved, straight = values[: len(values) // 2], values[len(values) // 2 :]
+    if isinstance(values, np.ndarray):  # in place
+        np.tanh(curved, out=curved)
+        np.maximum(straight, 0.1 * straight, out=straight)
+        return values
     xp = namespace(values)
-    half = len(values) // 2
-    straight = values[half:]
-    return xp.concatenate([xp.tanh(values[:half]), xp.maximum(straight, 0.1 * straight)])
+    return xp.concatenate([xp.tanh(curved), xp.maximum(straight, 0.1 * straight)])

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float32]
 
 _LANES = 8
 _LONGEST = 128 + 1  # rows; numpy halves longer sums first
-_SMALL = 2**16  # numbers to add: they fit into the cache, so that `reduceat` is fast, and few calls count
+_SMALL = 2**17  # numbers to add: they fit into the cache, so that `reduceat` is fast, and few calls count
 _TOGETHER = 256  # sentences: their sums fit into the cache
 _STEPS = np.arange(_LANES)[:, None]
 

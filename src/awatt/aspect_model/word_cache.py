@@ -18,7 +18,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import ByteLevel
 
-from awatt.arrays import Sentences, ranges, starts
+from awatt.arrays import Sentences, differences, ranges, starts
 
 END = "\0"  # after each text; not printable, so that it is no word
 MOST_CHARACTERS = 400_000  # of the words that are kept: some 50,000 words, 10 MB
@@ -72,8 +72,7 @@ class WordCache:
             places = ranges(self._first[numbers], lengths)
             if self._size > MOST_CHARACTERS:
                 self._forget()  # frequent words are soon back
-        ends = np.cumsum(lengths)[numbers == 0]
-        return Sentences(ids[places], np.diff(ends, prepend=0))
+        return Sentences(ids[places], differences(lengths.cumsum()[numbers == 0]))
 
     def _learn_new_words(self) -> None:
         count = len(self._numbers) - len(self._lengths)

@@ -90,19 +90,19 @@ def make_detections(
     aspects: Sequence[str], texts: Sequence[str], offsets: Sequence[int], found: Found
 ) -> list[Detection]:
     """One per text; ``offsets`` is where each begins in its review, and word offsets are shifted by it."""
+    accepted: list[list[str]] = [[] for _ in texts]
+    for number, aspect in zip(*(axis.tolist() for axis in np.nonzero(found.accepted)), strict=True):
+        accepted[number].append(aspects[aspect])
     deciding: list[dict[str, list[Word]]] = [{} for _ in texts]
     if found.marks is not None:
-        for number, aspect in zip(*(axis.tolist() for axis in np.nonzero(found.accepted)), strict=True):
-            deciding[number][aspects[aspect]] = []
+        deciding = [{name: [] for name in names} for names in accepted]
         *columns, weights = found.marks
         for number, aspect, begin, end, weight in zip(*(column.tolist() for column in columns), weights, strict=True):
             shift, word = offsets[number], texts[number][begin:end]
             deciding[number][aspects[aspect]].append(Word(word, begin + shift, end + shift, weight))
-    rows = zip(texts, offsets, found.scores.round(4).tolist(), found.accepted.tolist(), deciding, strict=True)
-    return [
-        Detection(text, list(compress(aspects, hits)), dict(zip(aspects, scores, strict=True)), words, start)
-        for text, start, scores, hits, words in rows
-    ]
+    rows = zip(texts, accepted, found.scores.round(4), deciding, offsets, strict=True)
+    # Each with a row of its own, so that one detection does not keep those of all others in memory.
+    return [Detection.lazy(text, names, aspects, row.copy(), words, start) for text, names, row, words, start in rows]
 
 
 def split_long(model: Model, texts: Sequence[str]) -> list[list[tuple[int, str]]]:

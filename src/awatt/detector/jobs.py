@@ -136,27 +136,37 @@ def _end(process: Any, connection: Connection) -> None:
 
 
 def _work(connection: Connection, detector: AspectDetector, make_tables: TableMaker) -> None:
-    """Answer until the other end is closed."""
+    """Answer until the other end is closed. Batches come and results go while the next one is computed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself
     received: SimpleQueue[Batch | None] = SimpleQueue()
+    results: SimpleQueue[object] = SimpleQueue()
     Thread(target=_receive, args=(connection, received), daemon=True).start()
+    sender = Thread(target=_send, args=(connection, results))
+    sender.start()
+    while (batch := received.get()) is not None:
+        try:
+            results.put(make_tables.detect(detector, batch))
+        except Exception as error:  # is raised by the command, as if it had happened there
+            results.put(error)
+    results.put(None)
+    sender.join()
+
+
+def _receive(connection: Connection, received: SimpleQueue[Batch | None]) -> None:
+    """Take batches, and at last None."""
+    with suppress(EOFError, OSError):
+        while True:
+            received.put(connection.recv())
+    received.put(None)
+
+
+def _send(connection: Connection, results: SimpleQueue[object]) -> None:
+    """Return results until there is None."""
     with suppress(OSError):
-        while (batch := received.get()) is not None:
-            try:
-                found: object = make_tables.detect(detector, batch)
-            except Exception as error:  # is raised by the command, as if it had happened there
-                found = error
+        while (found := results.get()) is not None:
             try:
                 connection.send(found)
             except OSError:
                 raise
             except Exception as error:
                 connection.send(_cannot_be_sent(error))
-
-
-def _receive(connection: Connection, received: SimpleQueue[Batch | None]) -> None:
-    """Take what comes while the last batch is computed: then neither end ever waits for the other to read."""
-    with suppress(EOFError, OSError):
-        while True:
-            received.put(connection.recv())
-    received.put(None)

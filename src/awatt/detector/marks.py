@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from awatt.arrays import Bools, Integers, Sentences, ranges, starts
+from awatt.arrays import Bools, Integers, Sentences, differences, ranges, starts
 from awatt.aspect_model.word_cache import END, MOST_CHARACTERS, Numbers, reads_words_separately
 from awatt.detector.words import MAX_WORDS, SHARE, WORD, deciding_words, is_punctuation
 
@@ -184,7 +184,7 @@ def marker(tokenizer: Tokenizer) -> Marker:
 
 def _per_text(values: Integers, ends: Integers) -> Integers:
     """Sums of numbers per stretch over each text."""
-    return np.diff(np.cumsum(values)[ends], prepend=0)
+    return differences(values.cumsum()[ends])
 
 
 def _mark_known(known: _Stretches, numbers: Integers, weights: Floats, accepted: Bools) -> Marks:
@@ -195,7 +195,7 @@ def _mark_known(known: _Stretches, numbers: Integers, weights: Floats, accepted:
     # every word of the texts: its offsets, and the word of every token
     words = ranges(known.first_word[numbers], n_words)
     first_character = starts(characters + 1)
-    at = first_character - np.repeat(first_character[np.append(0, ends[:-1] + 1)], np.diff(ends, prepend=-1))
+    at = first_character - first_character[np.append(0, ends[:-1] + 1)].repeat(differences(ends + 1))
     begin, end = known.begin[words] + np.repeat(at, n_words), known.end[words] + np.repeat(at, n_words)
     tokens = ranges(known.first_token[numbers], n_tokens)
     word_of_token = known.word_of_token[tokens] + np.repeat(starts(n_words), n_tokens)

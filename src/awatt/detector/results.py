@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from awatt.detector.html import detection_html
 
@@ -37,6 +41,31 @@ class Detection:
     scores: dict[str, float]  # of every aspect, found or not
     words: dict[str, list[Word]]
     start: int = 0
+
+    @classmethod
+    def lazy(
+        cls,
+        text: str,
+        aspects: list[str],
+        names: Sequence[str],
+        row: npt.NDArray[np.float64],
+        words: dict[str, list[Word]],
+        start: int,
+    ) -> Self:
+        """With ``scores`` that become a dictionary when they are first asked for: with many aspects few ever are.
+
+        ``names`` are those of all aspects, and ``row`` (n_aspects,) has their scores.
+        """
+        made = cls.__new__(cls)
+        made.__dict__.update(text=text, aspects=aspects, words=words, start=start, _scored=(names, row))
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """``scores`` of a detection that does not have them yet."""
+        if name != "scores" or "_scored" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        names, row = self.__dict__["_scored"]
+        return self.__dict__.setdefault(name, dict(zip(names, row.tolist(), strict=True)))
 
     @property
     def end(self) -> int:

@@ -46,8 +46,9 @@ def create_app(
     """The whole server as an ASGI application; with a ``folder``, it serves the other projects there, too."""
     limits = limits or Limits()
 
-    def make(store: ProjectStore) -> FastAPI:
-        return _make_app(Service(store, access, limits, model), projects)
+    def make(store: ProjectStore) -> DirectDetection:
+        service = Service(store, access, limits, model)
+        return DirectDetection(_make_app(service, projects), service)
 
     projects = Projects(folder, lambda path: make(ProjectStore(path, limits)))
     projects.add(make(store))
@@ -59,7 +60,6 @@ def _make_app(service: Service, projects: Projects) -> FastAPI:
     # /docs would load scripts from a CDN, which the page's security policy forbids; /openapi.json remains.
     unread = [Depends(_check_unread_body)]
     app = FastAPI(title="awatt", version=__version__, docs_url=None, redoc_url=None, dependencies=unread)
-    app.add_middleware(DirectDetection, service=service)
     app.include_router(api.make_routes(service))
     app.include_router(project_api.make_routes(service))
     app.include_router(label_api.make_routes(service))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 
-from awatt.server.body import App, Message, Receive, Scope, Send, deliver
+from fastapi import FastAPI
+
+from awatt.server.body import Message, Receive, Scope, Send, deliver
 from awatt.server.detection_json import join_detections
 from awatt.server.requests import DetectBody
 from awatt.server.service import PROJECT_HEADER, Service
@@ -19,7 +21,7 @@ PATH = "/v1/detect"
 class DirectDetection:
     """Answers detections, and passes everything else on. The body of a request must have been read already."""
 
-    def __init__(self, app: App, service: Service) -> None:
+    def __init__(self, app: FastAPI, service: Service) -> None:
         self.app, self.service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from fastapi import FastAPI
 from fastapi.datastructures import Headers, State
 
 from awatt.errors import AwattError
 from awatt.server.body import Receive, Scope, Send
+from awatt.server.direct import DirectDetection
 from awatt.server.errors import ConflictError, ServiceError
 from awatt.server.service import PROJECT_HEADER, Service
 
@@ -28,43 +28,44 @@ MAX_LISTED = 200
 class Projects:
     """Passes each request on to the application of its project."""
 
-    def __init__(self, folder: Path | None, make_app: Callable[[Path], FastAPI]) -> None:
+    def __init__(self, folder: Path | None, make_app: Callable[[Path], DirectDetection]) -> None:
         self.folder, self._make_app = folder, make_app
-        self._apps: dict[str, FastAPI] = {}  # by the project's id; the server was started with the first
+        self._apps: dict[str, DirectDetection] = {}  # by the project's id; the server was started with the first
         self._opening = asyncio.Lock()
 
-    def add(self, app: FastAPI) -> Service:
+    def add(self, app: DirectDetection) -> Service:
         """Serve one more project."""
-        service = _service(app)
+        service = app.service
         same = self._apps.setdefault(service.store.project_id, app)
         if same is not app:  # a request could not say which of them it means
             service.store.close()
             name = service.store.path.stem
-            raise ConflictError(f"'{name}' is a copy of '{_service(same).store.path.stem}', which is open.")
+            raise ConflictError(f"'{name}' is a copy of '{same.service.store.path.stem}', which is open.")
         return service
 
     @property
-    def first(self) -> FastAPI:
+    def first(self) -> DirectDetection:
         """The application of the project that the server was started with."""
         return next(iter(self._apps.values()))
 
     @property
     def state(self) -> State:
         """The state of the first application."""
-        return self.first.state
+        state: State = self.first.app.state
+        return state
 
     def names(self) -> list[str]:
         """The projects that can be opened."""
         if self.folder is None:
-            return [_service(self.first).store.path.stem]
+            return [self.first.service.store.path.stem]
         found = (path.name.removesuffix(SUFFIX) for path in self.folder.glob(f"*{SUFFIX}") if path.is_file())
         return sorted(filter(NAME.fullmatch, found), key=str.casefold)[:MAX_LISTED]
 
     async def open(self, name: str) -> Service:
         """The project with this name; it is created if there is none."""
         for app in self._apps.values():
-            if _service(app).store.path.stem == name:
-                return _service(app)
+            if app.service.store.path.stem == name:
+                return app.service
         if self.folder is None:
             raise ConflictError("this server has a single project. Start awatt serve with a folder to have several.")
         if not NAME.fullmatch(name) or name != name.strip(" ."):
@@ -74,8 +75,8 @@ class Projects:
         path = self.folder / f"{name}{SUFFIX}"
         async with self._opening:
             for app in self._apps.values():  # opened by another request meanwhile
-                if _service(app).store.path.stem == name:
-                    return _service(app)
+                if app.service.store.path.stem == name:
+                    return app.service
             try:  # looking through the file can take seconds
                 opened = await asyncio.to_thread(self._make_app, path)
             except AwattError as error:
@@ -96,14 +97,9 @@ class Projects:
 
     async def _run(self, receive: Receive, send: Send) -> None:
         await receive()
-        _service(self.first).start()
+        self.first.service.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for app in self._apps.values():
-            await _service(app).close()
+            await app.service.close()
         await send({"type": "lifespan.shutdown.complete"})
-
-
-def _service(app: FastAPI) -> Service:
-    service: Service = app.state.service
-    return service

@@ -52,6 +52,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+_ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 LINK_USED = (
     "This link has been used already, has expired, or belongs to an earlier start of awatt serve. A link opens the "
     "page once, in one browser. Restart awatt serve, or request another link: POST /v1/link with the token."
@@ -200,9 +201,9 @@ def _cookie(headers: dict[str, str], name: str) -> str:
 def _with_security_headers(send: Send) -> Send:
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":
-            present = {name.lower() for name, _ in message.get("headers", [])}
-            extra = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]
-            message = {**message, "headers": [*message.get("headers", []), *extra]}
+            given = list(message.get("headers", []))
+            present = {name.lower() for name, _ in given}
+            message = {**message, "headers": given + [pair for pair in _ENCODED if pair[0] not in present]}
         try:
             await send(message)
         except Exception as error:  # the protocol has already answered: the rest of the request was not valid HTTP
