@@ -38,12 +38,14 @@ def test_single_precision_is_exact_to_the_sixth_digit() -> None:
     np.testing.assert_allclose(left_out, wide_left_out, atol=2e-6)
 
 
-@pytest.mark.parametrize("n_rows", [4, 30])
-def test_regressions_on_the_same_rows(n_rows: int) -> None:
+@pytest.mark.parametrize(("n_rows", "n", "heavy"), [(4, 3, 0.2), (30, 3, 0.2), (30, 6, 0.1), (30, 6, 0.7)])
+def test_regressions_on_the_same_rows(n_rows: int, n: int, heavy: float) -> None:
+    """One by one, by one inverse for many, and with too many heavier rows for it; the last has other weights."""
     rng = np.random.default_rng(2)
-    rows, targets = rng.normal(size=(n_rows, 10)), rng.choice([-1.0, 1.0], (n_rows, 3))
-    weights = np.where(rng.random((n_rows, 3)) < 0.2, 0.5, 0.1)
-    expected, _ = ridge(np.stack([rows] * 3), targets.T, weights.T, 0.3)
+    rows, targets = rng.normal(size=(n_rows, 10)), rng.choice([-1.0, 1.0], (n_rows, n))
+    weights = np.where(rng.random((n_rows, n)) < heavy, 0.5, 0.1)
+    weights[:, -1] *= 2
+    expected, _ = ridge(np.stack([rows] * n), targets.T, weights.T, 0.3)
     groups = [(rows[:3], rows[3:]), (targets[:3], targets[3:]), (weights[:3], weights[3:])]
     np.testing.assert_allclose(shared_ridge(*groups, 0.3), expected, atol=1e-10)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import pickle
+from collections.abc import Callable
+from copy import copy, deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +18,7 @@ from hypothesis import strategies as st
 import awatt
 from awatt import AspectDetector
 from awatt.data.corpus import load_sample
+from awatt.detector.results import Detection
 from awatt.errors import AwattError
 from awatt.thresholds.default import default_threshold
 
@@ -67,6 +73,26 @@ def test_every_detection_has_a_probability_for_every_aspect(detector: AspectDete
     for found in detector.detect_many(["The pizza was delicious!", "", "😀", "zxqv wvvq"]):
         assert list(found.scores) == list(EXAMPLES)
         assert all(0 <= score <= 1 for score in found.scores.values())
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda each: pickle.loads(pickle.dumps(each)), replace])
+def test_scores_that_nobody_asked_for_are_there_in_copies(
+    detector: AspectDetector, copied: Callable[[Detection], Detection]
+) -> None:
+    """They become a dictionary when they are first asked for."""
+    texts = ["The soup was cold.", "Our waiter smiled."]
+    first, second = detector.detect_many(texts)
+    again = copied(first)
+    assert again == first == Detection(first.text, first.aspects, again.scores, first.words)
+    assert repr(again) == repr(first)
+    assert json.loads(json.dumps(again.scores)) == first.scores
+    assert list(first.scores) == list(detector.aspects)
+    assert first.scores is first.scores
+    assert [each.scores for each in (first, second)] == [
+        dict(zip(detector.aspects, row, strict=True)) for row in detector.predict_proba(texts).round(4).tolist()
+    ]
+    with pytest.raises(AttributeError, match="no attribute 'score'"):
+        getattr(first, "score")  # noqa: B009 (a type checker knows that there is none)
 
 
 def test_a_score_does_not_depend_on_the_batch(detector: AspectDetector) -> None:

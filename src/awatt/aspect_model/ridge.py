@@ -17,6 +17,7 @@ Doubles = npt.NDArray[np.float64]
 
 _HIGH_LEVERAGE = 0.05
 _BLOCK = 64  # rows of a triangular matrix that are inverted as any other matrix
+_MANY = 4  # regressions with the same weights of negatives, for which an inverse pays
 _ROWS = 4096  # that are multiplied at once; bounds the memory with many rows
 
 
@@ -37,7 +38,7 @@ def shared_ridge(
     """Regressions on the same rows, which come in groups.
 
     groups (n_rows, dim) each, targets and weights (n_rows, n) each -> (n, dim). Most rows of a group, the negatives,
-    have the same weight, so that their sum of products is needed only once for all regressions.
+    have the same weight: what they give is computed only once for all regressions in which they have it.
     """
     dim, n = groups[0].shape[1], targets[0].shape[1]
     if sum(map(len, groups)) < dim:
@@ -50,16 +51,25 @@ def shared_ridge(
     for wide, y, w in zip(doubles, targets, weights, strict=True):
         right += (w * y).T @ wide
     found = np.empty((n, dim))
-    for number in range(n):
-        system = penalty * np.eye(dim)
-        for wide, product, w in zip(doubles, products, weights, strict=True):
-            own = w[:, number].astype(np.float64)
-            lowest = own.min()
-            heavier = np.flatnonzero(own > lowest)
-            system += lowest * product
-            system += (wide[heavier].T * (own[heavier] - lowest)) @ wide[heavier]
-        found[number] = np.linalg.solve(system, right[number])
+    lowest = np.stack([w.min(0) for w in weights], 1).astype(np.float64)  # (n, n_groups)
+    for shared in np.unique(lowest, axis=0):
+        system = penalty * np.eye(dim) + sum(low * each for low, each in zip(shared, products, strict=True))
+        alike = np.flatnonzero((lowest == shared).all(1))
+        inverse = np.linalg.inv(system) if len(alike) >= _MANY else None
+        for number in alike.tolist():
+            extra = [w[:, number].astype(np.float64) - low for w, low in zip(weights, shared, strict=True)]
+            heavier = np.concatenate([wide[each > 0] for wide, each in zip(doubles, extra, strict=True)])
+            by = np.concatenate([each[each > 0] for each in extra])
+            found[number] = _solve_with(system, inverse, heavier, by, right[number])
     return found.astype(groups[0].dtype)
+
+
+def _solve_with(system: Doubles, inverse: Doubles | None, rows: Doubles, weights: Doubles, right: Doubles) -> Doubles:
+    """Solve the system with some weighted rows more; with few of them its inverse is enough (Woodbury's identity)."""
+    if inverse is None or 2 * len(rows) > len(system):
+        return np.asarray(np.linalg.solve(system + (rows.T * weights) @ rows, right), np.float64)
+    half, alone = inverse @ rows.T, inverse @ right
+    return np.asarray(alone - half @ np.linalg.solve(np.diag(1 / weights) + rows @ half, rows @ alone), np.float64)
 
 
 def _fit_by_rows(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: int) -> tuple[Doubles, Doubles]:
@@ -79,12 +89,13 @@ def _fit_by_columns(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out:
     for part in parts:
         weighted = x[part] * root[part]
         system += weighted.T @ weighted
-        right += (w[part] * y[part]).astype(np.float64) @ x[part]
+        wide = x[part].astype(np.float64)
+        right += (w[part] * y[part]) @ wide
     inverse = invert_lower(np.linalg.cholesky(system))  # of the factor L, where system = L L'
     found = (inverse @ right) @ inverse
     residual = right - penalty * found  # what single precision has left of the solution
     for part in parts:
-        wide = x[part].astype(np.float64)
+        wide = wide if len(parts) == 1 else x[part].astype(np.float64)
         residual -= (w[part] * (wide @ found)) @ wide
     found += (inverse @ residual) @ inverse
     if not n_left_out:

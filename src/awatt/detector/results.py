@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,12 +60,14 @@ class Detection:
         made.__dict__.update(text=text, aspects=aspects, words=words, start=start, _scored=(names, row))
         return made
 
-    def __getattr__(self, name: str) -> Any:
-        """``scores`` of a detection that does not have them yet."""
-        if name != "scores" or "_scored" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        names, row = self.__dict__["_scored"]
-        return self.__dict__.setdefault(name, dict(zip(names, row.tolist(), strict=True)))
+    if not TYPE_CHECKING:  # a type checker would take any attribute for right
+
+        def __getattr__(self, name: str) -> dict[str, float]:
+            """``scores`` of a detection that does not have them yet."""
+            if name != "scores" or "_scored" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            names, row = self.__dict__["_scored"]
+            return self.__dict__.setdefault(name, dict(zip(names, row.tolist(), strict=True)))
 
     @property
     def end(self) -> int:
