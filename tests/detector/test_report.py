@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from awatt import AspectDetector
 from awatt.data.corpus import load_sample
+from awatt.detector.examples import Examples
 from awatt.detector.report import Expectation, Report
 from awatt.errors import AwattError
 
@@ -39,16 +42,13 @@ def test_good_examples_make_a_good_report() -> None:
     assert "cannot be estimated yet" in str(report)
 
 
-def test_a_report_leaves_out_nothing_again_that_learning_has_left_out() -> None:
+def test_a_report_leaves_out_nothing_again_that_learning_has_left_out(tmp_path: Path) -> None:
     texts, parts = load_sample().sentences, list[tuple[int, int]]()
     detector = AspectDetector.from_examples({**EXAMPLES, None: texts[:30]}, reviews=texts[30:90])
-    first = detector.report(lambda *part: parts.append(part))
+    report = detector.report(lambda *part: parts.append(part))
+    detector.save_pretrained(tmp_path / "saved")
+    assert AspectDetector.from_pretrained(tmp_path / "saved").report(lambda *part: parts.append(part)) == report
     assert parts == []
-    AspectDetector.from_examples(
-        {**EXAMPLES, None: texts[:31]}, reviews=texts[31:90]
-    )  # another cross-fit takes its place
-    assert detector.report(lambda *part: parts.append(part)) == first
-    assert len(parts) == 5
 
 
 def test_a_mislabelled_example_is_reported_first() -> None:
@@ -153,6 +153,31 @@ def test_a_report_counts_only_the_reviews_that_were_used() -> None:
     assert used.report().n_reviews == 12  # those with labels are left out
     assert AspectDetector.from_examples(labelled, reviews=reviews[:9]).report().n_reviews == 0  # too few
     assert AspectDetector.from_examples(labelled).report().n_reviews == 0
+
+
+def test_labelling_the_whole_file_took_the_file_away(detector_of: Callable[[int], AspectDetector]) -> None:
+    """With fewer than ten unlabelled sentences left there was no file: less was found, and nothing was estimated."""
+    most, all_of_it = detector_of(70), detector_of(80)
+    assert [each.report().n_reviews for each in (most, all_of_it)] == [80, 80]
+    assert None not in [each.report().expected_f1 for each in (most, all_of_it)]
+    np.testing.assert_allclose(most.thresholds(), all_of_it.thresholds(), atol=0.1)
+    assert "on your reviews, of which 80 sentences were looked at" in str(all_of_it.report())
+
+
+@pytest.fixture(scope="module")
+def detector_of() -> Callable[[int], AspectDetector]:
+    """A detector of a file of 80 sentences, so many of which are labelled."""
+    sample = load_sample()
+    rows = np.arange(80)
+    names = [name for name, count in zip(sample.aspects, sample.mentions[rows].sum(0), strict=True) if count >= 5]
+    texts = [sample.sentences[row] for row in rows]
+    labels = sample.mentions[rows][:, [sample.aspects.index(name) for name in names]].astype(int)
+    return lambda count: AspectDetector(classes=names).fit(texts[:count], labels[:count], reviews=texts)
+
+
+def test_a_report_of_aspects_that_cannot_be_known_was_a_traceback() -> None:
+    report = AspectDetector.from_examples(Examples.from_mapping({"42": []})).report()
+    assert [aspect.known for aspect in report.aspects] == [False]
 
 
 def test_one_sentence_and_one_example_are_singular() -> None:

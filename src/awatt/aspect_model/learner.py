@@ -11,7 +11,7 @@ as its background.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,6 +36,7 @@ from awatt.aspect_model.evidence import (
     learn_evidence,
     stack_evidence,
 )
+from awatt.aspect_model.file import File, Read, find_file, look_at, read
 from awatt.aspect_model.names import LabelledSentences, add_names, merge_same
 from awatt.aspect_model.network import SCORES, AspectBiases, Network, condition, read_scores
 from awatt.aspect_model.plain_network import PLAIN_FEATURES, PlainNetwork, read_plain_scores
@@ -48,8 +49,6 @@ OnPart: TypeAlias = Callable[[int, int], object]
 
 FOLDS = 5
 HALF_TRUSTED = 10.0  # such sentences, from which on learned thresholds count for more than the model's own
-SAMPLE = 500  # sentences of a file that are looked at
-FEWEST_REVIEWS = 10  # sentences of a file, below which it says nothing
 SINGLE_SCORES = ("attended", "lead", "word")  # that the calibration may add to the network's logit
 # A name says more on new kinds of text than the network found on those that it was trained on (results/LOG.md).
 NAME_WEIGHT, NAME_SHIFT = 1.0, -0.2  # added to its logit: the likeness to the name, on the file's scale
@@ -81,8 +80,6 @@ class TrainedParts:
     background: EmbeddedSentences
     prior: CalibrationPrior
     threshold: float  # "balanced", of the plain network, without enough labels to know better
-    # What `_cross_fit` gave last, by what it was given: a report needs again what learning has computed.
-    latest_cross_fit: dict[tuple[bytes | str, ...], Floats] = field(default_factory=dict)
 
 
 class LearnedAspects(NamedTuple):
@@ -92,8 +89,9 @@ class LearnedAspects(NamedTuple):
     biases: AspectBiases | None  # None where the plain network is used
     words: WordRidge
     calibration: Calibration
-    known_values: Floats  # (n, n_aspects, n_values) of the file's sample; without one, left-out ones of the labels
-    known_weights: Floats  # (n,) how much each counts
+    # Of the file's unlabelled sentences; then, if labels calibrate, left-out ones of the labelled sentences.
+    known_values: Floats  # (n, n_aspects, n_values)
+    known_weights: Floats  # (n,) how much each counts as a sentence of the file
     n_drawn: float  # about how many labelled sentences are like a random sample of the file
     n_reviews: float  # unlabelled sentences of the file that were looked at
     thresholds: Thresholds
@@ -107,21 +105,23 @@ def learn(
     Every aspect has an example or a name. The same input gives the same result: nothing is random.
     """
     given, _ = merge_same(given)
-    unlabelled = _unlabelled(parts, reviews, given.sentences)
-    file = _stand_in(parts, given.sentences, given.labels, names) if unlabelled is None else unlabelled
-    fitted = _fit(parts, given, names, file)
+    file = find_file(parts.vectors, reviews, given.sentences)
+    fitted = _fit(
+        parts, given, names, look_at(parts.vectors, parts.reviews, file, given.sentences, given.labels, names)
+    )
     n_aspects = given.labels.shape[1]
     calibration, words, n_drawn = uncalibrated(N_VALUES, n_aspects, parts.prior), no_words(n_aspects), 0.0
     values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
-    if unlabelled is not None:
-        values, weights = fitted.values(parts, words, unlabelled), np.ones(len(unlabelled.sentences.lengths))
-    sample, n_reviews = _sample_weights(given.labels, values, calibration, unlabelled), float(len(weights))
+    if file is not None:
+        values, weights = fitted.values(parts, words, file.unlabelled), np.ones(len(file.unlabelled.sentences.lengths))
+    sample, n_reviews = _sample_weights(given.labels, values, calibration, file), float(len(weights))
     if sample.sum() >= FEWEST_DRAWN:
-        words, left_out = _left_out(parts, given, names, unlabelled, sample)
+        words, left_out = _left_out(parts, given, names, file, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
-        values, weights = (
-            (left_out, sample) if unlabelled is None else (fitted.values(parts, words, unlabelled), weights)
-        )
+        if file is not None:
+            values = fitted.values(parts, words, file.unlabelled)
+        values = np.concatenate([values, left_out])
+        weights = np.concatenate([weights, sample if file is None else file.standing])
     own = np.full(n_aspects, parts.threshold)
     if fitted.biases is not None:
         known = np.minimum(1.0, given.labels.sum(0) / ENOUGH_EXAMPLES)
@@ -139,7 +139,7 @@ def probabilities(
     """
     fitted = _Fitted(learned.evidence, learned.biases)
     if table is None or not len(sentences.lengths):
-        values = fitted.values(parts, learned.words, _read(parts, sentences))
+        values = fitted.values(parts, learned.words, read(parts.vectors, sentences))
     else:
         weighed, vectors = np.split(table.sums(sentences), [6 * len(learned.evidence.names)], axis=1)
         raw = score_sums(
@@ -181,25 +181,20 @@ def left_out_probabilities(
     They are calibrated as the detector is; 0 for an aspect that nothing else describes.
     """
     given, places = merge_same(given)
-    if not learned.n_reviews and len(learned.known_values):  # without a file these are the left-out ones
-        values = learned.known_values
-        return np.where(values[..., :-1].any(-1), logistic(learned.calibration.logits(values)), 0.0)[places]
-    unlabelled = _unlabelled(parts, reviews, given.sentences)
-    left_out = _cross_fit(parts, given, names, unlabelled, on_part)
-    values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
-    known = values.any(-1)
-    if len(learned.words.ids):
-        plain = uncalibrated(N_VALUES, given.labels.shape[1], parts.prior)
-        sample = _sample_weights(given.labels, learned.known_values, plain, unlabelled)
-        _, values = _add_words(parts, given, values, sample)
+    values = learned.known_values[int(learned.n_reviews) :]
+    if not len(values):
+        file = find_file(parts.vectors, reviews, given.sentences)
+        left_out = _cross_fit(parts, given, names, file, on_part)
+        values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
+    known = values[..., :-1].any(-1)
     return np.where(known, logistic(learned.calibration.logits(values)), 0.0)[places]
 
 
 def _left_out(
-    parts: TrainedParts, given: LabelledSentences, names: Sequence[str], unlabelled: _Read | None, sample: Floats
+    parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: File | None, sample: Floats
 ) -> tuple[WordRidge, Floats]:
     """What words add, and the values of each labelled sentence by a detector that was fitted without it."""
-    values = np.concatenate([_cross_fit(parts, given, names, unlabelled), np.zeros((*given.labels.shape, 1))], -1)
+    values = np.concatenate([_cross_fit(parts, given, names, file), np.zeros((*given.labels.shape, 1))], -1)
     words, with_words = _add_words(parts, given, values, sample)
     if calibrate(with_words, given.labels, sample, parts.prior).weights[-1] > 0:
         return words, with_words
@@ -214,51 +209,6 @@ def _add_words(
     errors = given.labels - logistic(calibration.logits(values))
     words, left_out = learn_words(parts.vectors.word_norms, given.sentences, errors, sample)
     return words, np.concatenate([values[..., :-1], left_out[..., None]], -1)
-
-
-class _Read(NamedTuple):
-    """Sentences, read once."""
-
-    sentences: Sentences
-    embedded: ReadSentences
-    labelled: Sequence[int] = ()  # of a file: which labelled sentences stand in it, too
-
-
-def _read(parts: TrainedParts, sentences: Sentences) -> _Read:
-    return _Read(sentences, parts.vectors.read(sentences))
-
-
-def _stand_in(parts: TrainedParts, sentences: Sentences, labels: Bools, names: Sequence[str]) -> _Read | None:
-    """What stands for the file where there is none: at most ``SAMPLE`` sentences, labelled ones alone or a mixture.
-
-    The decision rests on all ``labels`` and names, also where some of the sentences are left out.
-    """
-    if drawn_weights(labels).any():
-        return _read(parts, _evenly(sentences, SAMPLE))
-    if not parts.vectors.read_names(names).any():
-        return None
-    both = (_evenly(sentences, SAMPLE - len(parts.reviews.lengths)), parts.reviews)
-    ids, lengths = (np.concatenate([getattr(each, name) for each in both]) for name in ("ids", "lengths"))
-    return _read(parts, Sentences(ids, lengths))
-
-
-def _evenly(sentences: Sentences, most: int) -> Sentences:
-    """At most so many of the sentences, evenly from all of them: of every aspect where they are in its order."""
-    count = len(sentences.lengths)
-    return sentences.take(np.linspace(0, count - 1, max(0, min(most, count))).round().astype(np.int64))
-
-
-def _unlabelled(parts: TrainedParts, reviews: Sentences | None, labelled: Sentences) -> _Read | None:
-    """The file without its labelled sentences, whose scores are better than those of new ones; None if it is small."""
-    if reviews is None:
-        return None
-    numbers = {key: number for number, key in enumerate(labelled.keys())}
-    found = list(map(numbers.get, reviews.keys()))
-    unlabelled = [place for place, number in enumerate(found) if number is None]
-    if len(unlabelled) < FEWEST_REVIEWS:
-        return None
-    file = _read(parts, reviews.take(np.array(unlabelled)))
-    return file._replace(labelled=[number for number in found if number is not None])
 
 
 def _thresholds(own: Floats, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
@@ -281,9 +231,9 @@ class _Fitted(NamedTuple):
     evidence: LearnedEvidence
     biases: AspectBiases | None
 
-    def values(self, parts: TrainedParts, words: WordRidge, read: _Read) -> Floats:
+    def values(self, parts: TrainedParts, words: WordRidge, those: Read) -> Floats:
         """What the calibration reads. (n_sentences, n_aspects, n_values)"""
-        return self.add_words(parts, words, read.sentences, self.network_values(parts, read.embedded))
+        return self.add_words(parts, words, those.sentences, self.network_values(parts, those.embedded))
 
     def add_words(self, parts: TrainedParts, words: WordRidge, sentences: Sentences, values: Floats) -> Floats:
         """The values of the network, and what the words add. (n_sentences, n_aspects, n_values)"""
@@ -310,7 +260,7 @@ class _Fitted(NamedTuple):
         return np.stack([logits, *(scores[number] for number in _SINGLE_NUMBERS)], -1)
 
 
-def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: _Read | None) -> _Fitted:
+def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: Read | None) -> _Fitted:
     vectors = parts.vectors.name_vectors(names)
     examples = add_names(given, names, parts.vectors.read_names(names), parts.vectors.tokenize)
     sentences = parts.vectors.embed(examples.sentences)
@@ -324,29 +274,23 @@ def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], fi
     return _Fitted(learned, condition(parts.network, evidence[:1], evidence))
 
 
-def _sample_weights(labels: Bools, values: Floats, calibration: Calibration, unlabelled: _Read | None) -> Floats:
+def _sample_weights(labels: Bools, values: Floats, calibration: Calibration, file: File | None) -> Floats:
     """How much each labelled sentence counts as one drawn at random, given the file and its values. (n_labelled,)"""
-    if unlabelled is None:
+    if file is None:
         return drawn_weights(labels)
     # the aspects of the file's labelled sentences are known for certain
-    probabilities = logistic(calibration.logits(values))
-    return representative_weights(labels, np.concatenate([probabilities, labels[list(unlabelled.labelled)]]))
+    of_labelled = labels.repeat(file.standing.astype(np.int64), axis=0)
+    return representative_weights(labels, np.concatenate([logistic(calibration.logits(values)), of_labelled]))
 
 
 def _cross_fit(
     parts: TrainedParts,
     given: LabelledSentences,
     names: Sequence[str],
-    unlabelled: _Read | None,
+    file: File | None,
     on_part: OnPart = lambda done, total: None,
 ) -> Floats:
     """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
-    read = [given.sentences, *([] if unlabelled is None else [unlabelled.sentences])]
-    arrays = [given.labels, *(array for each in read for array in (each.ids, each.lengths))]
-    key: tuple[bytes | str, ...] = (*(array.tobytes() for array in arrays), *names)
-    known_already = parts.latest_cross_fit.get(key)
-    if known_already is not None:
-        return known_already
     folds = assign_folds(given.labels, FOLDS)
     says = parts.vectors.read_names(names)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
@@ -358,14 +302,13 @@ def _cross_fit(
         if not len(known) or not len(outside):
             continue
         # An aspect whose only example is left out keeps the prior's logit of 0 for this fold's sentences.
+        of_fold = None if file is None else file.part(inside)
         fitted = _fit(
             parts,
             LabelledSentences(kept.sentences, kept.labels[:, known]),
             [names[number] for number in known.tolist()],
-            _stand_in(parts, kept.sentences, given.labels, names) if unlabelled is None else unlabelled,
+            look_at(parts.vectors, parts.reviews, of_fold, kept.sentences, given.labels, names),
         )
         left_out = parts.vectors.read(given.sentences.take(outside))
         found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)
-    parts.latest_cross_fit.clear()
-    parts.latest_cross_fit[key] = found
     return found

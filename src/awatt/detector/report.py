@@ -11,6 +11,7 @@ import numpy as np
 
 from awatt.arrays import Bools
 from awatt.aspect_model.estimates import Estimate
+from awatt.aspect_model.file import FEWEST_REVIEWS
 from awatt.aspect_model.learner import FOLDS, LearnedAspects, OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.data.episode import Prediction
@@ -29,9 +30,10 @@ FEW = 3  # an aspect with fewer examples is called weak
 MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are reported as confusable
 FAR_LIKELIER = 3.0  # log-odds: from there on most of the listed examples are mislabelled ones (results/LOG.md)
 RESAMPLES = 1000
-UNKNOWN = (
-    "The quality cannot be estimated yet. "
-    "Label some thirty randomly chosen sentences of your reviews, including off-topic ones."
+UNKNOWN = "The quality cannot be estimated yet. "
+NO_LABELS = "Label some thirty randomly chosen sentences of your reviews, including off-topic ones."
+NO_REVIEWS = (
+    "Give your reviews, too, and label some thirty randomly chosen sentences of them, including off-topic ones."
 )
 
 
@@ -90,12 +92,12 @@ class Report:
     n_examples: int
     left_out: int  # number of examples left out at a time
     expected_f1: Expectation | None = None  # mean over the aspects; None where it cannot be estimated yet
-    n_reviews: int = 0  # unlabelled sentences of the file that were used; 0 also if there were too few
+    n_reviews: int | None = 0  # sentences of the file that were used; None if the model cannot tell what to expect
 
     def expectations(self) -> list[str]:
         """What to expect on the file, in sentences."""
         (low, high), expected = self.f1_interval, self.expected_f1
-        lines = [UNKNOWN]
+        lines = [] if self.n_reviews is None else [UNKNOWN + (NO_LABELS if self.n_reviews else NO_REVIEWS)]
         if expected is not None:
             where = "sentences like those labelled"
             if self.n_reviews:
@@ -167,7 +169,8 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
         groups = max(1, min(count, FOLDS))
         scores = _left_out_scores(detector, model, on_part)
         found = scores >= cut
-        quality = model.expected_quality(detector.fitted_, cut[detector._known])
+        if detector._known.any():
+            quality = model.expected_quality(detector.fitted_, cut[detector._known])
     else:
         if count < 2:
             needed = "but a report leaves one out and needs at least 2. Add examples."
@@ -191,7 +194,6 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
                 expected_recall=_expectation(expected.recall),
                 expected_f1=_expectation(expected.f1),
             )
-    learned = detector.fitted_
     return Report(
         aspects,
         _confusions(examples.aspects, truth, found),
@@ -201,8 +203,16 @@ def make_report(detector: AspectDetector, on_part: OnPart = lambda done, total: 
         count,
         -(-count // groups),
         None if quality is None else _expectation(quality.macro_f1),
-        int(learned.n_reviews) if isinstance(learned, LearnedAspects) else 0,
+        _count_reviews(detector),
     )
+
+
+def _count_reviews(detector: AspectDetector) -> int | None:
+    learned, reviews = detector.fitted_, detector.reviews
+    if not isinstance(learned, LearnedAspects) or detector.mode == "paper":
+        return None
+    used = reviews is not None and len(reviews.lengths) >= FEWEST_REVIEWS
+    return round(float(learned.known_weights.sum())) if used else 0
 
 
 def _expectation(estimate: Estimate) -> Expectation | None:
@@ -215,7 +225,7 @@ def _left_out_scores(detector: AspectDetector, model: AspectModel, on_part: OnPa
     """Of each example by what the others teach, with the detector's own calibration. (n_examples, n_aspects)"""
     examples, known = detector.examples, detector._known
     scores = np.zeros(examples.labels.shape)
-    if len(examples.texts):
+    if len(examples.texts) and known.any():
         tokens, names = model.tokenize(examples.texts), list(compress(examples.aspects, known))
         scores[:, known] = model.left_out_scores(
             detector.fitted_, tokens, examples.labels[:, known], names, detector.reviews, on_part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from awatt.aspect_model.learner import SAMPLE
+from awatt.aspect_model.file import SAMPLE
 from awatt.detector.words import split_sentences
 from awatt.errors import DataError
 from awatt.records.reader import read_rows

@@ -135,7 +135,7 @@ function drawQuality() {
     el("h2", {}, "Quality"),
     expected
       ? el("p", {}, el("strong", {}, `Expect an F1 of about ${two(expected.value)}`), ` (${two(expected.low)} to ${two(expected.high)}; 1 is perfect).`)
-      : el("p", {}, el("strong", {}, "The quality cannot be estimated yet."), " Label some thirty randomly chosen sentences, including those that mention none of the aspects."),
+      : report.n_reviews === null ? null : el("p", {}, el("strong", {}, "The quality cannot be estimated yet."), " Label some thirty randomly chosen sentences, including those that mention none of the aspects."),
     report.f1 === null ? null : el("p", {}, `Each of the ${report.n_examples} examples was predicted from others only: F1 ${two(report.f1)}.`),
     report.confusions.length ? el("p", {}, "Often confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
     report.suspects.length ? el("p", {}, `${counted(report.suspects.length, "example")} may be mislabelled (marked below).`) : null);
