@@ -98,6 +98,12 @@ def logistic(logits: Array) -> Array:
     return 1 / (1 + namespace(logits).exp(-logits))
 
 
+def log_odds(probabilities: npt.NDArray[np.float64], surest: float = 1e-9) -> npt.NDArray[np.float64]:
+    """The inverse of `logistic`, where nothing is surer than ``surest`` or 1 - ``surest``. The same shape."""
+    sure = np.clip(probabilities, surest, 1 - surest)
+    return np.asarray(np.log(sure / (1 - sure)))
+
+
 def unit(vectors: Array) -> Array:
     """Vectors scaled to norm 1 along the last axis; zero vectors stay zero."""
     return vectors / (((vectors * vectors).sum(-1) + 1e-12) ** 0.5)[..., None]

@@ -114,7 +114,7 @@ def representative_weights(labels: Bools, probabilities: Floats) -> Floats:
     Examples were chosen for their aspect, so that aspects are more frequent among labels than in the file, and the
     calibration would find too much. Nobody tells which sentences were chosen and which were drawn from the file, but
     two things are known. Hardly anybody chooses more than ten of a group (an aspect, or off-topic): of a group with n
-    labels at least n - 10 came as they are. And the file's own probabilities (n_file, n_aspects; none without a file)
+    labels at least n - 10 came as they are. And the file's own probabilities (n_file, n_aspects)
     say how often each group should come: at most min(count / share) labels, over the frequent groups, can be a random
     sample. A group's weight is the larger of the two estimates; a sentence has the lowest weight of its groups.
     """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import logistic
+from awatt.arrays import log_odds, logistic
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,13 +82,8 @@ def common_threshold(probabilities: Floats, weights: Floats) -> float:
 
 def move_towards(thresholds: Floats, target: Floats | float, share: Floats | float) -> Floats:
     """Part of the way to other thresholds, in log-odds: 0 is not at all, 1 is all the way. The same shape."""
-    moved = (1 - share) * _log_odds(thresholds) + share * _log_odds(np.asarray(target))
+    moved = (1 - share) * log_odds(thresholds) + share * log_odds(np.asarray(target))
     return logistic(np.asarray(moved))
-
-
-def _log_odds(probabilities: Floats) -> Floats:
-    sure = np.clip(probabilities, 1e-9, 1 - 1e-9)
-    return np.asarray(np.log(sure / (1 - sure)))
 
 
 def _threshold(probabilities: Floats, weights: Floats, aim: str) -> float:

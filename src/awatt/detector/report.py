@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from awatt.arrays import Bools
+from awatt.arrays import Bools, log_odds
 from awatt.aspect_model.estimates import Estimate
 from awatt.aspect_model.file import FEWEST_REVIEWS
 from awatt.aspect_model.learner import FOLDS, LearnedAspects, OnPart
@@ -29,6 +29,7 @@ GROUPS = 20  # above that, this many groups are left out in turn: seconds instea
 FEW = 3  # an aspect with fewer examples is called weak
 MIN_CONFUSED = 2  # two aspects mixed up in at least this many examples are reported as confusable
 FAR_LIKELIER = 3.0  # log-odds: from there on most of the listed examples are mislabelled ones (results/LOG.md)
+SUREST = 1e-4  # probability: those below are not told apart
 RESAMPLES = 1000
 UNKNOWN = "The quality cannot be estimated yet. "
 NO_LABELS = "Label some thirty randomly chosen sentences of your reviews, including off-topic ones."
@@ -281,7 +282,7 @@ def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
     """
     other = np.where(examples.labels, 0.0, scores).max(1)
     own = np.where(examples.labels.any(1), np.where(examples.labels, scores, 0.0).max(1), 1 - other)
-    clear = _log_odds(other) - _log_odds(own)
+    clear = log_odds(other, SUREST) - log_odds(own, SUREST)
     found = scores >= cut
     wrong = (found & ~examples.labels).any(1) & ~(found & examples.labels).any(1) & (clear > FAR_LIKELIER)
     pairs = examples.pairs()
@@ -295,11 +296,6 @@ def _suspects(examples: Examples, scores: Floats, cut: Floats) -> list[Suspect]:
         for number in np.argsort(-clear, kind="stable").tolist()
         if wrong[number]
     ]
-
-
-def _log_odds(probabilities: Floats) -> Floats:
-    sure = np.clip(probabilities, 1e-4, 1 - 1e-4)
-    return np.log(sure / (1 - sure))
 
 
 def _interval(truth: Bools, found: Bools) -> tuple[float, float]:
