@@ -594,8 +594,8 @@ def _small_table(found: dict[str, Any], title: str) -> list[str]:
     lines = [f"## Files of {SMALL} sentences, some of them labelled: {title}", ""]
     if title == "now":
         lines += [
-            f"Fast, names and {', '.join(map(str, SMALL_LABELLED))} sentences of the file, drawn at random (of the "
-            "samples 60 at most); tested on the others and on more of the same set, at most 1,000 in all. Macro-F1; "
+            f"Fast, names and {', '.join(map(str, SMALL_LABELLED))} sentences of the file, drawn at random (fewer "
+            "of the samples); tested on the others and on more of the same set, at most 1,000 in all. Macro-F1; "
             "mentions expected over true ones; precision / recall of *precise*; how often the report's interval of the "
             "macro-F1 holds the measured one.",
             "",
