@@ -26,6 +26,7 @@ from awatt.records.lines import LineReader, RowSplitter
 from awatt.records.parquet import read_parquet
 from awatt.records.source import Block, Source
 
+CORRECT = "Correct it, or remove the row."
 _FIRST_LINES = 3  # of a pipe, which show whether it is JSON
 _BETWEEN = int.from_bytes(os.urandom(8))
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # written as JSON escapes; one alone is an error
@@ -86,6 +87,7 @@ def _read_json(source: Source) -> Iterator[Block]:
             yield Block(numbers, together, size)
             continue
         for number, line in zip(numbers, lines, strict=True):
+            advice = "Each line must be one JSON object."
             try:
                 row = parse_json(line)
                 if not isinstance(row, dict):
@@ -98,15 +100,17 @@ def _read_json(source: Source) -> Iterator[Block]:
                 problem = f"invalid JSON at character {error.colno} ({error.msg})"
             except UnicodeEncodeError as error:
                 problem = f"contains an unpaired surrogate ({error.object[error.start]!r})"
-            except (InvalidValueError, ValueError, RecursionError) as error:
+                advice = CORRECT
+            except InvalidValueError as error:
                 problem = str(error)
+            except (ValueError, RecursionError) as error:
+                problem, advice = str(error), CORRECT
             else:
                 good.append(number)
                 rows.append(row)
                 continue
             yield Block(good, rows, 0)
             good, rows = [], []
-            advice = "Each line must be one JSON object."
             source.on_error(source.error(f"{problem}: {short_repr(line.strip())}. {advice}", number))
         yield Block(good, rows, size)
 

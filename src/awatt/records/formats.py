@@ -51,8 +51,9 @@ def format_of(path: str, format: str | None, formats: Sequence[str] = FORMATS) -
     _, dot, kind = name.removesuffix(".gz").rpartition(".")
     if not dot or kind not in allowed:
         found = f"the format '{format}'" if format else f"the suffix '{dot and dot + kind}'"
-        known = ", ".join(f".{each}" for each in allowed)
-        hint = (OUT_HINTS if formats == OUT_FORMATS else HINTS).get(kind, "")
+        written = formats == OUT_FORMATS  # plain text can be written, but not with aspects
+        known = ", ".join(f".{each}" for each in allowed if not written or each != "txt")
+        hint = (OUT_HINTS if written else HINTS).get(kind, "")
         raise DataError(f"{found} is not supported. Use {known}, or one of these with .gz.{hint}", path)
     return kind, name.endswith(".gz") or path.lower().endswith(".gz")
 
