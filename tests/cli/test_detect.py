@@ -185,6 +185,7 @@ def test_nothing_is_overwritten_without_overwrite(run: Run, name: str) -> None:
         (("reviews.csv", "--out", "reviews.csv", "--overwrite"), "this file is an input"),
         (("reviews.csv", "--out", "./aspects.jsonl", "--overwrite"), "./aspects.jsonl: this file is an input"),
         (("reviews.csv", "--out", "no/a.jsonl"), "there is no folder"),
+        (("reviews.csv", "--by", "text"), "--by is 'text', which is the column with the text."),
         (("reviews.csv", "--out", "a.xlsx"), "For Excel, write a .csv file with --out-format excel."),
         (("-", "--out", "a.jsonl", "--resume"), "--resume does not work from '-' to 'a.jsonl'"),
         (("reviews.csv", "--resume"), "--resume does not work from"),
@@ -430,7 +431,7 @@ def test_an_interrupt_exits_with_130_and_can_be_resumed(many: Path, run: Run) ->
     assert [int(row["id"]) for row in read_rows("found.csv")] == list(range(20_000))
 
 
-def test_a_changed_input_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_input_or_option_is_not_resumed(many: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("detect", many, "--examples", "aspects.jsonl", "--out", "found.jsonl", "--quiet")
     detect, made = columns.TableMaker.detect, []
 
@@ -445,6 +446,10 @@ def test_a_changed_input_is_not_resumed(many: Path, run: Run, monkeypatch: pytes
         patch.setattr(columns.TableMaker, "detect", interrupt)
         assert run(*command).code == 130
     assert json.loads(Path("found.jsonl.part.json").read_text())["rows"] == 4096
+    columns_given = ("--text-column", "id", "--examples-text-column", "text")
+    for option, given in (("--reviews", ["--reviews"]), ("--text-column", columns_given), ("--words", ["--words"])):
+        code, _, err = run(*command, *given, "--resume")
+        assert (code, f"started with another setting of {option}. Use the same again" in err) == (2, True)
     many.write_text(many.read_text() + "20000,more\n")
     code, _, err = run(*command, "--resume")
     assert code == 2

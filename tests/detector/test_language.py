@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,3 +34,15 @@ def test_other_languages_do_not(language: str) -> None:
 def test_of_a_few_or_short_sentences_nothing_is_said() -> None:
     assert seems_english([OTHERS["German"].format("a")] * 20)
     assert seems_english(f"Sehr gut {number}!" for number in range(100))
+
+
+def test_detect_did_not_mention_that_texts_are_not_english(run: Callable[..., Any], tmp_path: Path) -> None:
+    (reviews := tmp_path / "reviews.txt").write_text(
+        "\n".join(OTHERS["German"].format(name) for name in "abcdefghijkl")
+    )
+    assert run("save", tmp_path / "saved", "--aspects", "food").code == 0
+    for given in (("--aspects", "food"), ("--model", tmp_path / "saved")):
+        code, _, err = run("detect", reviews, *given)
+        assert (code, "awatt: most sentences do not seem to be English" in err) == (0, True)
+    reviews.write_text("\n".join(f"The soup of table {number} was cold." for number in range(12)))
+    assert "English" not in run("detect", reviews, "--aspects", "food").err

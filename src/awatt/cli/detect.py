@@ -12,6 +12,7 @@ import typer
 
 from awatt.cli.drawing import count_chart
 from awatt.cli.options import (
+    MAX_LISTED,
     OUT_FORMATS,
     Address,
     AspectNames,
@@ -25,8 +26,11 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_columns,
     check_stdin,
     is_ray,
+    say,
+    say_more_rows,
 )
 from awatt.errors import AwattError, plural
 
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 
 def detect(
+    context: typer.Context,
     source: ReviewsFile,
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
@@ -87,7 +92,7 @@ def detect(
     ] = 1,
     max_errors: Annotated[
         int, typer.Option(min=0, help="Unreadable rows to list; further ones are only counted.")
-    ] = 20,
+    ] = MAX_LISTED,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as JSON: on stdout if --out is a file, otherwise on stderr."),
@@ -103,6 +108,8 @@ def detect(
     from awatt.detector.opening import open_detector
 
     check_stdin({"FILE": source, "--examples": examples})
+    of_examples = {"--examples FILE": examples}
+    check_columns(context, aspects_column=of_examples, examples_text_column=of_examples)
     on_ray = is_ray(engine, address, workers)
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
@@ -126,15 +133,12 @@ def detect(
             else:
                 summary = detect_file(detector, source, out, config, jobs=jobs, **options)
     except AlreadyCompleteError as note:
-        typer.echo(f"awatt: {note}", err=True)
+        say(str(note))
         return
     seconds = time.monotonic() - began
     for fault in summary.faults:
-        typer.echo(f"awatt: {' '.join(fault.splitlines())}", err=True)
-    if summary.n_faults > len(summary.faults):
-        typer.echo(
-            f"awatt: and {plural(summary.n_faults - len(summary.faults), 'more row')} that cannot be read", err=True
-        )
+        say(fault)
+    say_more_rows(summary.n_faults - len(summary.faults))
     if as_json:
         typer.echo(json.dumps(_as_dict(summary, seconds), ensure_ascii=False), err=out == "-")
     elif not quiet:
@@ -162,8 +166,8 @@ def _print_summary(summary: Summary, seconds: float, unit: str) -> None:
         typer.echo(line, err=True)
     if summary.tally:
         _print_comparisons(summary.tally)
-    if summary.note:
-        typer.echo(f"awatt: {summary.note}", err=True)
+    for note in summary.notes:
+        say(note)
 
 
 def _print_comparisons(tally: Tally) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 FORMATS = "jsonl, csv, tsv, parquet or txt, optionally with .gz"
+MAX_LISTED = 20  # unreadable rows; further ones are only counted
 OUT_FORMATS = "jsonl, csv, tsv or parquet, optionally with .gz; or excel, a CSV that Excel opens correctly"
 
 ExamplesFile = Annotated[
@@ -151,6 +153,47 @@ def check_stdin(inputs: Mapping[str, object]) -> None:
         raise AwattError(f"{both} are both stdin, which can be read once. Name a file for one of them.")
 
 
+def check_columns(context: typer.Context, **files: Mapping[str, object]) -> None:
+    """Raise if an option names a column of files of which none is given. ``files`` by the parameter of the option."""
+    from awatt.errors import AwattError
+
+    for parameter, inputs in files.items():
+        source = context.get_parameter_source(parameter)
+        if source is not None and source.name == "COMMANDLINE" and all(given is None for given in inputs.values()):
+            option = f"--{parameter.replace('_', '-')}"
+            raise AwattError(f"{option} needs {' or '.join(inputs)}. Add it, or leave out {option}.")
+
+
+def say(line: str) -> None:
+    """Print one line on stderr, whatever line breaks a file name or a cell in it contains."""
+    typer.echo(f"awatt: {' '.join(line.splitlines())}", err=True)
+
+
 def say_no_rows(source: str) -> None:
     """Say on stderr why nothing is printed."""
-    typer.echo(f"awatt: {'stdin' if source == '-' else source} has no rows, so there is nothing to suggest.", err=True)
+    say(f"{'stdin' if source == '-' else source} has no rows, so there is nothing to suggest.")
+
+
+def say_more_rows(count: int) -> None:
+    """Say on stderr how many unreadable rows were not listed, if any."""
+    from awatt.errors import plural
+
+    if count > 0:
+        say(f"and {plural(count, 'more row')} that cannot be read")
+
+
+@contextmanager
+def bad_rows_left_out() -> Iterator[None]:
+    """Within, rows that cannot be read are listed on stderr and left out; if there were any, exit with 3 at the end."""
+    from awatt.records.source import leaving_bad_rows_out
+
+    faults: dict[str, None] = {}  # each once, also if a file is read twice
+    try:
+        with leaving_bad_rows_out(lambda fault: faults.setdefault(str(fault))):
+            yield
+    finally:
+        for fault in list(faults)[:MAX_LISTED]:
+            say(fault)
+        say_more_rows(len(faults) - MAX_LISTED)
+    if faults:
+        raise typer.Exit(3)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from awatt.detector.columns import Batch, Counts, TableMaker
 from awatt.detector.comparison import Tally
 from awatt.detector.jobs import open_jobs
+from awatt.detector.language import NOT_ENGLISH, seems_english
 from awatt.detector.reviews import ReadAhead, sample_texts
 from awatt.errors import AwattError, DataError, plural
 from awatt.records.digest import RowDigest
@@ -62,6 +63,7 @@ class Summary:
     faults: list[str] = field(default_factory=list)  # messages of the first ``max_errors``
     max_errors: int = MAX_LISTED_ERRORS
     tally: Tally | None = None  # for comparisons by column
+    english: bool = True  # whether the first rows seem to be
 
     def add_fault(self, fault: DataError) -> None:
         """Count a row that could not be read."""
@@ -70,12 +72,13 @@ class Summary:
             self.faults.append(str(fault))
 
     @property
-    def note(self) -> str | None:
-        """What the user should know about the rows, in one line."""
-        if self.several < MANY * self.rows or not self.several:
-            return None
-        found = f"several sentences in about {self.several:,} of {plural(self.rows, 'row')}, each read as one"
-        return f"{found}. Add --reviews to split them."
+    def notes(self) -> list[str]:
+        """What the user should know about the rows, in one line each."""
+        notes = [] if self.english else [NOT_ENGLISH]
+        if self.several and self.several >= MANY * self.rows:
+            found = f"several sentences in about {self.several:,} of {plural(self.rows, 'row')}, each read as one"
+            notes.append(f"{found}. Add --reviews to split them.")
+        return notes
 
     def add(self, counts: Counts) -> None:
         """Count some more rows."""
@@ -122,6 +125,9 @@ def detect_file(
     read = ReadAhead(
         _note_columns((Batch.of(batch, config.text_column) for batch in batches), there if config.by else None)
     )
+    if config.text_column in config.by:
+        advice = "Name one with a few different values, such as stars, or a date."
+        raise AwattError(f"--by is '{config.text_column}', which is the column with the text. {advice}")
     if config.by and resume:
         raise AwattError("--by counts all rows, but --resume skips those that are done. Leave out one of them.")
     summary.tally = Tally(config.by, detector.aspects, optional, there) if config.by else None
@@ -135,9 +141,12 @@ def detect_file(
     if plain and resume:
         advice = "Read from a file and write .jsonl, .csv or .tsv."
         raise AwattError(f"--resume does not work from '{source}' to '{out}'. {advice}")
-    if learn_from_input and detector.loaded_model.learns_from_reviews:
-        most = 1 if source == STANDARD_STREAM else None  # rows of a pipe may be long in coming
-        detector = copy(detector).use_reviews(sample_texts(read.texts(most), config.reviews))
+    learns = learn_from_input and detector.loaded_model.learns_from_reviews
+    most = None if learns and source != STANDARD_STREAM else 1  # rows of a pipe may be long in coming
+    sample = sample_texts(read.texts(most), config.reviews)
+    summary.english = seems_english(sample)
+    if learns:
+        detector = copy(detector).use_reviews(sample)
     writer: Any
     if plain:
         writer = _NonResumableWriter(out, overwrite, config.out_format)
@@ -208,10 +217,11 @@ def describe(detector: AspectDetector, config: BulkConfig) -> dict[str, object]:
     if detector.fitted_ is not None:
         for name, array in sorted(detector.loaded_model.pack(detector.fitted_).items()):
             digest.update(name.encode() + array.tobytes())
-    return {
+    options = {name.replace("_", "-"): value for name, value in asdict(config).items() if name != "by"}
+    return {  # the options first: what is learned from the input depends on them
+        **{f"setting of --{option}": value for option, value in options.items()},
         "set of examples or model": [list(detector.aspects), digest.hexdigest()],
         "threshold or mode": [detector.mode, list(map(repr, detector.thresholds().tolist()))],
-        "choice of columns": {name: value for name, value in asdict(config).items() if name != "by"},
     }
 
 

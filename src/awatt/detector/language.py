@@ -12,6 +12,11 @@ COMMON = re.compile(r"\b(the|and|with|this|that|for|they|were|have|my|very|but|n
 LONG = 5  # words; shorter sentences often have no common word
 MIN_SENTENCES = 10  # long ones; with fewer nothing is said
 LOOKED_AT = 500  # sentences
+#: said of other texts
+NOT_ENGLISH = (
+    "most sentences do not seem to be English, the only language that the bundled models know. "
+    "What is found in other languages is not reliable."
+)
 WORD = re.compile(r"[^\W\d_]+")
 
 
