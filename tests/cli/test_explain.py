@@ -45,7 +45,7 @@ def test_a_review_is_explained_sentence_by_sentence(run: Run, examples: Path) ->
 
 
 def test_the_text_can_come_from_stdin(run: Run, examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("Délicieux pizza".encode()), "utf-8"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("Délicieux pizza\n".encode()), "utf-8"))
     assert json.loads(run("explain", "-", "--examples", examples, "--json").out)["text"] == "Délicieux pizza"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8"))
     assert run("explain", "-", "--examples", examples).err == "awatt: stdin is not UTF-8 (byte 1). Convert it first.\n"
@@ -93,6 +93,27 @@ def test_labels_were_read_with_the_columns_of_the_examples(
     assert err.endswith("holds the text with --text-column; its name must be the same in FILE.\n")
     err = run(*given, "--overwrite", "--examples-text-column", "body").err
     assert err.endswith("holds the text with --examples-text-column.\n")
+
+
+@pytest.mark.parametrize("name", ["-", "page.pdf", "page"])
+def test_a_page_was_written_to_a_file_of_any_name(
+    run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("report", examples, "--examples", examples, "--html", name)
+    assert (code, out, Path(name).exists()) == (2, "", False)
+    assert err == f"awatt: --html is '{name}', but the page is a file whose name ends in .html. Name such a file.\n"
+
+
+def test_an_error_named_the_temporary_file_of_a_page(
+    run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    code, _, err = run("report", examples, "--examples", examples, "--html", tmp_path / "page.html")
+    assert (code, err) == (2, f"awatt: {tmp_path / 'page.html'}: Permission denied. Check the permissions.\n")
 
 
 def test_explain_shows_what_detect_finds(run: Run, examples: Path, tmp_path: Path) -> None:

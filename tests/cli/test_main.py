@@ -52,6 +52,31 @@ def test_help_lists_every_command_and_option(run: Run, command: tuple[str, ...],
     assert [word for word in words if word not in out] == []
 
 
+@pytest.mark.parametrize("command", [(), ("detect",), ("data", "stats")])
+def test_a_short_option_for_help_was_refused(run: Run, command: tuple[str, ...]) -> None:
+    assert run(*command, "-h") == run(*command, "--help")
+    assert run(*command, "-h").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("explain", "Late", "--text-column", "foo"), "--text-column"),
+        (("explain", "Late", "--aspects-column", "foo"), "--aspects-column"),
+        (("save", "folder", "--text-column", "foo"), "--text-column"),
+        (("report", "--examples-text-column", "foo"), "--examples-text-column"),
+        (("score", "x.csv", "--examples-text-column", "foo"), "--examples-text-column"),
+        (("detect", "x.csv", "--aspects-column", "foo"), "--aspects-column"),
+        (("suggest", "x.csv", "--examples-text-column", "text"), "--examples-text-column"),
+    ],
+)
+def test_a_column_of_a_file_that_is_not_given_was_ignored(run: Run, command: tuple[str, ...], option: str) -> None:
+    code, out, err = run(*command, "--aspects", "speed")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"awatt: {option} needs --examples FILE")
+    assert err.endswith(f"Add it, or leave out {option}.\n")
+
+
 @pytest.mark.parametrize(
     ("command", "inputs"),
     [
@@ -218,6 +243,15 @@ def test_the_folder_of_a_given_project_is_not_created(run: Run, tmp_path: Path) 
     assert (code, out) == (2, "")
     assert err.endswith(f"x.sqlite: there is no folder '{tmp_path / 'missing'}'. Create it first.\n")
     assert not (tmp_path / "missing").exists()
+
+
+def test_the_aspects_of_a_saved_detector_were_missing_in_the_workbench(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    assert run("save", tmp_path / "saved", "--aspects", "food").code == 0
+    code, _, err = run("serve", "--port", 0, "--project", tmp_path / "x.sqlite", "--model", tmp_path / "saved")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "saved is a saved detector, but --model takes a model without aspects here." in err
+    assert not (tmp_path / "x.sqlite").exists()
 
 
 def test_the_folder_of_the_default_project_is_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

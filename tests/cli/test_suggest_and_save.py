@@ -90,6 +90,50 @@ def test_a_file_that_cannot_be_learned_from_is_said(
     assert not Path("detector").exists()
 
 
+def test_a_file_with_too_few_sentences_to_learn_from_was_not_mentioned(
+    run: Run, examples: Path, tmp_path: Path
+) -> None:
+    (few := tmp_path / "few.csv").write_text("text\n" + "".join(f"Room {n} was fine.\n" for n in range(9)))
+    with few.open("a") as file:
+        file.write("Room 8 was fine.\n")
+    code, out, err = run("save", tmp_path / "saved", "--examples", examples, "--learn-from", few)
+    assert (code, out) == (0, "")
+    has = f"awatt: {few} has only 9 different sentences, but at least 10 are needed: nothing is learned from it."
+    assert err.startswith(has)
+    with few.open("a") as file:
+        file.write("Room 9 was fine.\n")
+    assert "only" not in run("explain", "A room.", "--examples", examples, "--learn-from", few).err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("suggest",), ("suggest-aspects",), ("score",), ("report", "--html", "page.html"), ("detect", "--prefix", "x_")],
+)
+def test_a_row_that_cannot_be_read_ended_other_commands_than_detect(
+    run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f'{{"text": "The pizza {number} was hot.", "aspects": ["food"]}}' for number in range(12)]
+    Path("reviews.jsonl").write_text("\n".join([rows[0], "oops", *rows[1:], *["{"] * 25]))
+    given = () if command == ("suggest-aspects",) else ("--examples", examples)
+    code, out, err = run(command[0], "reviews.jsonl", *command[1:], *given)
+    assert code == 3
+    lines = [line for line in err.splitlines() if line.startswith("awatt: ")]
+    assert lines[0].startswith("awatt: reviews.jsonl, line 2: invalid JSON at character 1")
+    assert (len(lines), lines[20]) == (21, "awatt: and 6 more rows that cannot be read")
+    assert out or Path("page.html").exists()
+
+
+def test_unreadable_rows_were_not_mentioned_when_learning_from_a_file(run: Run, examples: Path, tmp_path: Path) -> None:
+    (reviews := tmp_path / "reviews.csv").write_text(
+        "id,text\n1\n" + "".join(f"2,Room {n}.\n" for n in range(20)) + "3\n"
+    )
+    code, _, err = run("explain", "A rude waiter", "--examples", examples, "--learn-from", reviews)
+    assert (code, err.count("\n")) == (0, 1)
+    first = f"awatt: nothing is learned from 2 rows that cannot be read. The first: {reviews}, line 2: found 1 cell, "
+    assert err.startswith(first)
+
+
 def test_a_model_that_learns_from_examples_alone_refuses_a_file(
     run: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +165,10 @@ def test_aspects_that_a_file_talks_about_are_printed(run: Run, tmp_path: Path) -
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "battery  3  (battery)"
     assert len(out.splitlines()) == 4
+    reviews.write_text("body\n5\n4\n")  # the wrong column, say
+    code, out, err = run("suggest-aspects", reviews, *options)
+    assert (code, out) == (0, "")
+    assert err.startswith("awatt: no noun is frequent enough to suggest an aspect.")
 
 
 @pytest.mark.parametrize("command", ["suggest", "suggest-aspects"])

@@ -137,4 +137,6 @@ def test_every_command_takes_the_name(run: Callable[..., Any], tmp_path: Path, m
 def test_accurate_without_examples_is_an_error(run: Callable[..., Any]) -> None:
     code, _, err = run("explain", "soup", "--model", "accurate")
     assert code == 2
-    assert "accurate is a model of 'awatt train-detector', which has no aspects yet. Add --examples FILE." in err
+    assert err == (
+        "awatt: accurate is a model of the package, which has no aspects yet. Add --examples FILE or --aspects NAMES.\n"
+    )

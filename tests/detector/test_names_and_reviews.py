@@ -14,7 +14,7 @@ import pytest
 
 from awatt import AspectDetector
 from awatt.data.corpus import load_sample
-from awatt.detector.opening import open_detector
+from awatt.detector.opening import open_detector, parse_names
 from awatt.detector.reviews import sample_reviews
 from awatt.errors import AwattError
 
@@ -70,6 +70,17 @@ def test_aspects_on_the_command_line(
     assert done.code == 0
     assert "food" in done.out
     assert run(command, *given, "--aspects", " , ").code == 2
+
+
+@pytest.mark.parametrize("given", ['"waiting time, queue",price', '["waiting time, queue", " price"]'])
+def test_a_name_with_a_comma_was_split(given: str) -> None:
+    assert parse_names(given) == ["waiting time, queue", "price"]
+
+
+@pytest.mark.parametrize("given", ['"waiting time, queue', '["waiting time"', '["price", 7]', '"waiting" time', "[]"])
+def test_broken_quotes_in_names_are_refused(given: str) -> None:
+    with pytest.raises(AwattError, match=r"--aspects is .* with commas between them are needed: battery,screen or '"):
+        parse_names(given)
 
 
 # ---- off-topic sentences and what cannot be learned from

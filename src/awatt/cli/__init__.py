@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from awatt.cli.options import say
 from awatt.errors import AwattError
 from awatt.files import describe_error
 
@@ -76,7 +77,11 @@ class _Group(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Group, help="Find aspects in review sentences from a few examples of each.", no_args_is_help=True, **_STYLE
+    cls=_Group,
+    help="Find aspects in review sentences from a few examples of each.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},  # of all commands
+    **_STYLE,
 )
 
 # Newer versions of typer bundle click's exceptions, older ones import them: this finds UsageError in both.
@@ -98,11 +103,6 @@ def _root(
     ] = False,
 ) -> None:
     """Find aspects in review sentences from a few examples of each."""
-
-
-def _print_error(message: str) -> None:
-    """Print one line on stderr, even if a file name or a cell in the message contains line breaks."""
-    typer.echo(f"awatt: {' '.join(message.splitlines())}", err=True)
 
 
 def _is_disk_error(error: BaseException | None) -> bool:
@@ -139,7 +139,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except AwattError as error:
-        _print_error(str(error))
+        say(str(error))
         code = 1 if _is_disk_error(error.__cause__) else 2
         _discard_output()
     except (BrokenPipeError, SystemExit) as end:  # stdout's reader is gone; typer turns this into an exit
@@ -148,13 +148,13 @@ def main() -> None:
         code = 0
         _discard_output()
     except OSError as error:
-        _print_error(describe_error(error))
+        say(describe_error(error))
         code = 1 if _is_disk_error(error) else 2
         _discard_output()
     except MemoryError:
-        _print_error("out of memory.")
+        say("out of memory.")
         code = 1
         _discard_output()
     if code == 130:
-        _print_error("interrupted.")
+        say("interrupted.")
     sys.exit(code if isinstance(code, int) else 0)

@@ -23,7 +23,9 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_columns,
     check_stdin,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 
 def explain(
+    context: typer.Context,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence or a whole review; - is stdin.")],
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
@@ -56,12 +59,15 @@ def explain(
     from awatt.detector.words import split_sentences
 
     check_stdin({"TEXT": text, "--examples": examples, "--learn-from": learn_from})
+    of_examples = {"--examples FILE": examples}
+    of_texts = {**of_examples, "--learn-from REVIEWS": learn_from}
+    check_columns(context, text_column=of_texts, aspects_column=of_examples, examples_text_column=of_examples)
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, reviews)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, reviews, say)
     given = _read_stdin() if text == "-" else text
     review = detector.detect_review(given) if reviews else Review(given, [detector.detect(given)])
     if not reviews and (count := sum(1 for _ in split_sentences(given))) > 1:
-        typer.echo(f"awatt: {count} sentences, read as one. Add --reviews to split them.", err=True)
+        say(f"{count} sentences, read as one. Add --reviews to split them.")
     if as_json:
         typer.echo(json.dumps(_as_dict(review), ensure_ascii=False, indent=1))
         return
@@ -74,7 +80,7 @@ def _read_stdin() -> str:
     from awatt.errors import AwattError
 
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise AwattError(f"stdin is not UTF-8 (byte {error.start + 1}). Convert it first.") from None
 
@@ -91,13 +97,13 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
         typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
     without = ~(detector.counts_ > 0)
     if never := list(compress(detector.aspects, without & ~detector._known)):
-        typer.echo(f"awatt: no example of {', '.join(never)}: never found. Add some.", err=True)
+        say(f"no example of {', '.join(never)}: never found. Add some.")
     if named := list(compress(detector.aspects, without & detector._known)):
-        typer.echo(f"awatt: no example of {', '.join(named)}: found by name alone. Add some.", err=True)
+        say(f"no example of {', '.join(named)}: found by name alone. Add some.")
     weak = [aspect for aspect, count in zip(detector.aspects, detector.counts_, strict=True) if count == 1]
     if weak:
         each = "each " if len(weak) > 1 else ""
-        typer.echo(f"awatt: only 1 example {each}of {', '.join(weak)}, which is weak. Aim for about 5.", err=True)
+        say(f"only 1 example {each}of {', '.join(weak)}, which is weak. Aim for about 5.")
 
 
 def _as_dict(review: Review) -> dict[str, object]:

@@ -23,11 +23,17 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    bad_rows_left_out,
+    check_columns,
     check_stdin,
+    say,
 )
+
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 def report(
+    context: typer.Context,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -83,9 +89,9 @@ def report(
     """Check the examples by predicting each from others.
 
     Prints the expected F1, confusable aspects and examples that look mislabelled. A fifth of the examples is left out
-    at a time (with a run of 'awatt train' a single one, or a twentieth of more than 200). The detector learns from the
-    examples and, if there is one, the file of --learn-from; with --html, and in 'awatt detect' and 'awatt suggest',
-    from the examples and FILE.
+    at a time (with --mode paper or a run of 'awatt train' a single one, or a twentieth of more than 200). The detector
+    learns from the examples and, if there is one, the file of --learn-from; with --html, and in 'awatt detect' and
+    'awatt suggest', from the examples and FILE.
 
     With --html, detect in FILE and write a page to share: how often each aspect is mentioned, by every column, over
     time, with typical sentences and how good the detection is. Print it to get a PDF.
@@ -102,9 +108,18 @@ def report(
     if html is not None and learn_from is not None:
         raise AwattError("--learn-from is for a report without --html: a page is about FILE, and learns from it.")
     check_stdin({"FILE": source, "--examples": examples, "--labels": labels, "--learn-from": learn_from})
+    of_examples = {"--examples FILE": examples}
+    check_columns(
+        context,
+        text_column={**of_examples, "FILE": source, "--learn-from REVIEWS": learn_from},
+        aspects_column={**of_examples, "--labels LABELLED": labels},
+        examples_text_column=of_examples,
+    )
+    if html is not None and html.suffix.lower() not in PAGE_SUFFIXES:
+        raise AwattError(f"--html is '{html}', but the page is a file whose name ends in .html. Name such a file.")
     own_column = examples_text_column or ("text" if html else text_column)
     columns = (own_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, say=say)
     if source is None or html is None:
         with _bar() as on_part:
             made = detector.report(on_part)
@@ -122,22 +137,27 @@ def report(
     if not html.absolute().parent.is_dir():
         raise AwattError(f"{html}: there is no folder '{html.absolute().parent}'. Create it first.")
     learn = examples is not None or aspects is not None  # a saved detector stays as it is
-    page = report_file(
-        detector,
-        source,
-        title,
-        labels,
-        learn=learn,
-        split=reviews,
-        text_column=text_column,
-        aspects_column=aspects_column,
-        format=input_format,
-    )
-    write_text(html, page.html())
-    if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(page), ensure_ascii=False, indent=1))
-    else:
-        typer.echo(f"{html}: {page.summary}", err=True)
+    with bad_rows_left_out():
+        page = report_file(
+            detector,
+            source,
+            title,
+            labels,
+            learn=learn,
+            split=reviews,
+            text_column=text_column,
+            aspects_column=aspects_column,
+            format=input_format,
+        )
+        try:
+            write_text(html, page.html())
+        except OSError as error:
+            error.filename = html  # not the temporary file beside it
+            raise
+        if as_json:
+            typer.echo(json.dumps(dataclasses.asdict(page), ensure_ascii=False, indent=1))
+        else:
+            typer.echo(f"{html}: {page.summary}", err=True)
 
 
 @contextmanager

@@ -18,11 +18,14 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    check_columns,
     check_stdin,
+    say,
 )
 
 
 def save(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write; use it with --model.")],
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
@@ -48,9 +51,12 @@ def save(
     from awatt.errors import AwattError
 
     check_stdin({"--examples": examples, "--learn-from": learn_from})
+    of_examples = {"--examples FILE": examples}
+    of_texts = {**of_examples, "--learn-from REVIEWS": learn_from}
+    check_columns(context, text_column=of_texts, aspects_column=of_examples, examples_text_column=of_examples)
     if reviews and learn_from is None:
         raise AwattError("--reviews needs --learn-from REVIEWS.")
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, reviews)
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, reviews, say)
     saved = detector.save_pretrained(folder, examples=not without_examples, overwrite=overwrite)
-    typer.echo(f"awatt: saved. Use it with: awatt detect FILE --model {saved}", err=True)
+    say(f"saved. Use it with: awatt detect FILE --model {saved}")

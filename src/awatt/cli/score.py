@@ -20,11 +20,15 @@ from awatt.cli.options import (
     ModelName,
     TextColumn,
     Thresholds,
+    bad_rows_left_out,
+    check_columns,
     check_stdin,
+    say,
 )
 
 
 def score(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(metavar="FILE", help="Labelled sentences, with the columns text and aspects; - is stdin."),
@@ -51,7 +55,9 @@ def score(
     from awatt.detector.quality import measure_file
 
     check_stdin({"FILE": source, "--examples": examples, "--learn-from": learn_from})
+    check_columns(context, examples_text_column={"--examples FILE": examples})
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
-    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column)
-    quality = measure_file(detector, source, text_column, aspects_column, input_format)
-    typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))
+    detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, say=say)
+    with bad_rows_left_out():
+        quality = measure_file(detector, source, text_column, aspects_column, input_format)
+        typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))

@@ -44,12 +44,17 @@ def serve(
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Start the workbench, a local page, and its API. Define aspects by example, correct what is found, export it."""
-    from awatt.errors import require
+    from awatt.errors import AwattError, require
 
     for package in ("fastapi", "uvicorn"):
         require(package, "serve")
+    from awatt.detector.models import model_folder
+    from awatt.folders import DETECTOR, open_folder
     from awatt.server.run import TOKEN_VARIABLE, make_server, run, threshold_note
 
+    if open_folder(model_folder(model)).kind == DETECTOR:
+        advice = "Give the model that it was made with, such as fast, and import its examples.jsonl on the page."
+        raise AwattError(f"{model} is a saved detector, but --model takes a model without aspects here. {advice}")
     app, bound, link, path = make_server(host, port, project, allow_host or [], model, public_url)
     token = "$AWATT_TOKEN" if os.environ.get(TOKEN_VARIABLE) else app.access.token  # no secret of the user in a log
     typer.echo(f"Open this link (it works once, within an hour): {link}", err=True)

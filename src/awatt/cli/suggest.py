@@ -20,12 +20,15 @@ from awatt.cli.options import (
     SplitReviews,
     TextColumn,
     Thresholds,
+    bad_rows_left_out,
+    check_columns,
     check_stdin,
     say_no_rows,
 )
 
 
 def suggest(
+    context: typer.Context,
     source: ReviewsFile,
     examples: ExamplesFile = None,
     aspects: AspectNames = None,
@@ -52,15 +55,18 @@ def suggest(
     from awatt.detector.suggest import suggest_from_file
 
     check_stdin({"FILE": source, "--examples": examples})
+    of_examples = {"--examples FILE": examples}
+    check_columns(context, aspects_column=of_examples, examples_text_column=of_examples)
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     learn = examples is not None or aspects is not None  # a saved detector stays as it is
-    found, texts = suggest_from_file(detector, source, count, text_column, input_format, reviews, learn)
-    if not texts:
-        say_no_rows(source)
-    if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(each) for each in found], ensure_ascii=False, indent=1))
-        return
-    width = max((len(each.aspect) for each in found), default=0)
-    for each in found:
-        typer.echo(f"{each.aspect:<{width}}  {each.score:.2f}  {' '.join(each.text.split())}")
+    with bad_rows_left_out():
+        found, texts = suggest_from_file(detector, source, count, text_column, input_format, reviews, learn)
+        if not texts:
+            say_no_rows(source)
+        if as_json:
+            typer.echo(json.dumps([dataclasses.asdict(each) for each in found], ensure_ascii=False, indent=1))
+            return
+        width = max((len(each.aspect) for each in found), default=0)
+        for each in found:
+            typer.echo(f"{each.aspect:<{width}}  {each.score:.2f}  {' '.join(each.text.split())}")

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from awatt.cli.options import AsJson, InputFormat, ModelToFit, ReviewsFile, SplitReviews, TextColumn, say_no_rows
+from awatt.cli.options import (
+    AsJson,
+    InputFormat,
+    ModelToFit,
+    ReviewsFile,
+    SplitReviews,
+    TextColumn,
+    bad_rows_left_out,
+    say,
+    say_no_rows,
+)
 
 SHOWN_WORDS = 6
 
@@ -28,15 +38,20 @@ def suggest_aspects(
     """
     from awatt.detector.new_aspects import suggest_aspects_of_file
 
-    found, texts = suggest_aspects_of_file(source, count, model, text_column, input_format, reviews)
-    if not texts:
-        say_no_rows(source)
-    typical = [[" ".join(texts[number].split()) for number in each.sentences] for each in found]
-    if as_json:
-        rows = [{**dataclasses.asdict(each), "sentences": shown} for each, shown in zip(found, typical, strict=True)]
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
-        return
-    for each, shown in zip(found, typical, strict=True):
-        typer.echo(f"{each.name}  {each.count}  ({', '.join(each.words[:SHOWN_WORDS])})")
-        for sentence in shown:
-            typer.echo(f"    {sentence}")
+    with bad_rows_left_out():
+        found, texts = suggest_aspects_of_file(source, count, model, text_column, input_format, reviews)
+        if not texts:
+            say_no_rows(source)
+        elif not found:
+            say("no noun is frequent enough to suggest an aspect. Check --text-column, or give more sentences.")
+        typical = [[" ".join(texts[number].split()) for number in each.sentences] for each in found]
+        if as_json:
+            rows = [
+                {**dataclasses.asdict(each), "sentences": shown} for each, shown in zip(found, typical, strict=True)
+            ]
+            typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+            return
+        for each, shown in zip(found, typical, strict=True):
+            typer.echo(f"{each.name}  {each.count}  ({', '.join(each.words[:SHOWN_WORDS])})")
+            for sentence in shown:
+                typer.echo(f"    {sentence}")

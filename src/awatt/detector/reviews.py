@@ -13,6 +13,7 @@ from awatt.aspect_model.file import SAMPLE
 from awatt.detector.words import split_sentences
 from awatt.errors import DataError
 from awatt.records.reader import read_rows
+from awatt.records.source import OnError
 
 if TYPE_CHECKING:
     from awatt.detector.columns import Batch
@@ -46,11 +47,11 @@ def read_sentences(path: str, text_column: str, format: str | None, split: bool)
     return [sentence for text in texts for _, sentence in split_sentences(text)] if split else texts
 
 
-def read_sample(path: str, text_column: str, split: bool) -> list[str]:
-    """The sample that detection in this file learns from; unreadable rows are skipped."""
+def read_sample(path: str, text_column: str, split: bool, on_error: OnError) -> list[str]:
+    """The sample that detection in this file learns from; unreadable rows are reported and skipped."""
     from awatt.detector.columns import Batch
 
-    rows = read_rows(path, text_column=text_column, on_error=lambda error: None)
+    rows = read_rows(path, text_column=text_column, on_error=on_error)
     read = ReadAhead(Batch.of(batch, text_column) for batch in rows)
     found = sample_texts(read.texts(), split)
     if read.error is not None:
