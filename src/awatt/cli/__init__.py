@@ -1,6 +1,6 @@
 """The ``awatt`` command: parse, call, print. Data goes to stdout or ``--out``, everything else to stderr.
 
-Exit codes: 0 success, 1 system error (disk, memory), 2 usage error or bad input, 3 some rows failed, 130 interrupted.
+Exit codes: 0 success, 1 system error (disk, memory), 2 usage error or bad input, 3 some rows left out, 130 interrupted.
 """
 
 from __future__ import annotations

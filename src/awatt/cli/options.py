@@ -27,8 +27,8 @@ AspectNames = Annotated[
     typer.Option(
         "--aspects",
         metavar="NAMES",
-        help="Aspects by name alone, such as battery,screen; with --examples: more aspects. [default: those of the "
-        "examples]",
+        help="Aspects by name alone, such as battery,screen, with quotes around a name that has a comma, or a JSON "
+        "list; with --examples: more aspects. [default: those of the examples]",
     ),
 ]
 ModelName = Annotated[
