@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 pytest.importorskip("torch", reason="needs torch: pip install 'awatt[train]'")
 
 from awatt import AspectDetector
+from awatt.aspect_model.model import ACCURATE, AspectModel
 from awatt.errors import AwattError
+from awatt.server.measuring import measure_course
 from awatt.server.run import make_server, threshold_note
+from awatt.server.store import ProjectStore
+from awatt.server.workbench import Workbench
 
 from .conftest import make_client
 
@@ -68,3 +73,24 @@ def test_a_model_that_is_not_there_is_refused_before_anything_is_opened(tmp_path
     with pytest.raises(AwattError, match=r"nowhere/config\.json does not exist"):
         make_server("127.0.0.1", 0, tmp_path / "project.sqlite", [], tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_folder_that_is_replaced_or_deleted_changes_a_running_server(tmp_path: Path, replaced: bool) -> None:
+    folder, store = tmp_path / "model", ProjectStore(tmp_path / "project.sqlite")
+    AspectModel.load().save(folder)
+    food, _ = store.add_aspect("food", ["Cold soup."]), store.add_aspect("staff", ["A rude waiter."])
+    store.load_reviews([({}, ["The soup was cold."]), ({}, ["The waiter was kind."])])
+    workbench = Workbench(store, folder)
+    workbench.scores()
+    shutil.rmtree(folder)
+    if replaced:
+        shutil.copytree(ACCURATE, folder)
+    store.add_examples(food, ["Tasty bread."])
+    _, _, scores = workbench.scores()
+    np.testing.assert_array_equal(scores, Workbench(store).scores()[2])
+    assert workbench.detector().loaded_model is workbench.model
+    assert measure_course(workbench).points == []
+    store.label_sentence("The soup was cold.", [food])
+    store.label_sentence("The waiter was kind.", [])
+    assert len(measure_course(workbench).points) > 1

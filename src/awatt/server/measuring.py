@@ -81,7 +81,7 @@ def _others(content: Content, sample: list[str]) -> list[Example]:
 
 def _measure(workbench: Workbench, content: Content, examples: list[Example], sample: list[str]) -> Quality | None:
     """The quality on the sample of a detector that learned from these examples; None if it knows no aspect."""
-    detector = fit_detector(content.aspects, examples, workbench.model_name, workbench.reviews().sample)
+    detector = fit_detector(workbench.untaught, content.aspects, examples, workbench.reviews().sample)
     if detector is None:
         return None
     labels = {example.text: example.aspects for example in content.examples}

@@ -22,7 +22,7 @@ from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
 from awatt.detector.finding import CHUNK
 from awatt.detector.groups import Column, group_columns
-from awatt.detector.models import FAST, Model, load_model
+from awatt.detector.models import FAST, Model
 from awatt.detector.new_aspects import Topics
 from awatt.detector.report import Report
 from awatt.detector.results import Detection
@@ -104,7 +104,8 @@ class Workbench:
 
     def __init__(self, store: ProjectStore, model: str | Path = FAST) -> None:
         self.store, self.model_name = store, model
-        self.model = load_model(model)
+        self.untaught = AspectDetector(model=model)  # its copies learn; they share the model, which is loaded once
+        self.model = self.untaught.loaded_model
         self.progress = Progress()  # of loads and detections
         self._lock = threading.RLock()  # for the detector: held briefly
         self._scoring = threading.Lock()  # for the scores of all sentences: held for long
@@ -161,7 +162,7 @@ class Workbench:
             version = self.store.version()
             if self._cached is None or self._cached.versions != (version.learned, version.reviews):
                 content, reviews = self.store.content(), self.reviews()
-                detector = fit_detector(content.aspects, content.examples, self.model_name, reviews.sample)
+                detector = fit_detector(self.untaught, content.aspects, content.examples, reviews.sample)
                 self._cached = CachedDetector(content.version.learned, reviews.version, content, detector)
             return self._cached
 
@@ -297,18 +298,17 @@ class Workbench:
 
 
 def fit_detector(
-    aspects: Sequence[Aspect],
-    examples: Sequence[Example],
-    model: str | Path = FAST,
-    reviews: Sequence[str] | Sentences = (),
+    untaught: AspectDetector, aspects: Sequence[Aspect], examples: Sequence[Example], reviews: Sentences
 ) -> AspectDetector | None:
-    """A detector fitted to these examples, off-topic ones included, the aspects' names and the project's reviews."""
-    names = {aspect.id: aspect.name for aspect in aspects}
-    known = any(map(load_model(model).knows_name, names.values()))
+    """A copy fitted to these examples, off-topic ones included, the aspects' names and the project's reviews."""
+    names, model = {aspect.id: aspect.name for aspect in aspects}, untaught.loaded_model
+    known = any(map(model.knows_name, names.values()))
     if not known and not any(example.aspects for example in examples):
         return None
     pairs = ((example.text, [names[key] for key in example.aspects]) for example in examples)
-    return AspectDetector.from_examples(Examples.from_pairs(pairs, names.values()), reviews, model=model)
+    detector = copy(untaught)
+    detector.reviews_ = reviews if model.learns_from_reviews else None
+    return detector.learn(Examples.from_pairs(pairs, names.values()))
 
 
 def apply_thresholds(detector: AspectDetector, content: Content) -> AspectDetector:
