@@ -18,6 +18,7 @@ from awatt.server.reading import read_columns, temporary_file, too_large
 
 Labelled: TypeAlias = list[tuple[str, tuple[str, ...]]]
 COLUMNS = ("text", "aspects")
+SPREADSHEETS = ("csv", "tsv", "xlsx")  # exported as CSV, and perhaps saved by a spreadsheet: formulas are escaped
 NEEDED = 'Labels have the columns text and aspects: {"text": "Cold soup.", "aspects": ["food"]}.'
 
 
@@ -36,14 +37,14 @@ def read_labelled(content: bytes, format: str, limits: Limits) -> Labelled:
 
 
 def _by_row(content: bytes, format: str, limits: Limits) -> Labelled:
-    meter = Meter(limits.file, too_large)
+    meter, is_escaped = Meter(limits.file, too_large), format.removesuffix(".gz") in SPREADSHEETS
     content, format = to_readable(content, format, meter)
     with temporary_file(content, format) as path:
         missing = set(COLUMNS).difference(read_columns(path, format, limits))
         if missing:
             raise ServiceError(f"the file has no column {max(missing)!r}. {NEEDED}")
         records = chain.from_iterable(read_records(path, format=format, meter=meter))
-        return [_unescaped(record) for record in records if record.text.strip() and _by_person(record)]
+        return [_labels(record, is_escaped) for record in records if record.text.strip() and _by_person(record)]
 
 
 def _by_aspect(content: bytes) -> Labelled | None:
@@ -59,9 +60,9 @@ def _by_aspect(content: bytes) -> Labelled | None:
     return Examples.from_json(found).pairs()
 
 
-def _unescaped(record: Record) -> tuple[str, tuple[str, ...]]:
-    """A text and its aspects; exported results are made for spreadsheets."""
-    if "by_person" not in record.fields:
+def _labels(record: Record, is_escaped: bool) -> tuple[str, tuple[str, ...]]:
+    """A text and its aspects, as they were before results were exported for spreadsheets."""
+    if not is_escaped or "by_person" not in record.fields:
         return record.text, record.aspects
     return unescape_formula(record.text), tuple(map(unescape_formula, record.aspects))
 
