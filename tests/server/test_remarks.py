@@ -30,6 +30,37 @@ def test_what_each_person_said_is_kept_and_the_label_is_what_was_said_last(store
     assert store.content().examples[0].votes == {"Ann": [1], "Ben B": [1, 2]}
 
 
+def test_a_label_that_the_same_person_repeats_is_a_change(store: ProjectStore) -> None:
+    store.load_reviews([({}, ["Good soup."])])
+    ((key, *_),) = store.sentences()
+    store.label_sentence("Good soup.", [1, 2], person="Ann")
+    before = store.content()
+    store.label_sentence("Good soup.", [2, 1], person="Ann")
+    store.label_sentences([(key, [1, 2], ...)], person="Ann")
+    assert store.content() == before
+    store.label_sentence("Good soup.", [2], person="Ben")
+    store.label_sentence("Good soup.", [1, 2], person="Ann")  # not the label since Ben gave another one
+    assert store.content().examples[0].aspects == (1, 2)
+    assert store.version().revision == before.revision + 2
+
+
+def test_a_thousand_names_on_one_sentence(tmp_path: Path) -> None:
+    """Each two of them were compared, which took a minute."""
+    limits, path = Limits(people=2), tmp_path / "p.sqlite"
+    store = ProjectStore(path, limits)
+    for person in ("", "Ann", "Ann"):
+        store.label_sentence("Good soup.", [], person=person)
+    before = store.content()
+    with pytest.raises(AwattError, match="3 people who label, but at most 2 are allowed"):
+        store.label_sentence("Good soup.", [], person="Ben")
+    assert store.content() == before
+    store.remove_label("Good soup.", person="Ann")
+    store.label_sentence("Good soup.", [], person="Ben")
+    store.close()
+    with pytest.raises(AwattError, match="2 people who label in the project, but at most 1"):
+        ProjectStore(path, Limits(people=1))
+
+
 def test_who_takes_back_a_label_leaves_that_of_others(store: ProjectStore) -> None:
     store.label_sentence("Good soup.", [1], person="Ann")
     store.label_sentence("Good soup.", [2], person="Ben")

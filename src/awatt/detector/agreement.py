@@ -36,13 +36,13 @@ class Agreement:
 
 def compare_people(people: tuple[str, str], one: Bools, two: Bools, names: Sequence[str]) -> Agreement:
     """What two people said of the same sentences, (n_sentences, n_aspects) each, at least one of both."""
-    each = [_agreement(name, one[:, column], two[:, column]) for column, name in enumerate(names)]
-    return Agreement(people, len(one), each, _agreement("all aspects", one.ravel(), two.ravel()))
+    counts = np.array([(one == two).sum(0), one.sum(0), two.sum(0)])  # (3, n_aspects)
+    each = [_agreement(name, len(one), *row) for name, row in zip(names, counts.T.tolist(), strict=True)]
+    return Agreement(people, len(one), each, _agreement("all aspects", one.size, *counts.sum(1).tolist()))
 
 
-def _agreement(name: str, one: Bools, two: Bools) -> AspectAgreement:
-    same = int((one == two).sum())
-    first, second = float(one.mean()), float(two.mean())
-    chance = first * second + (1 - first) * (1 - second)
-    kappa = None if np.isclose(chance, 1) else round((same / len(one) - chance) / (1 - chance), 4)
-    return AspectAgreement(name, wilson(same, len(one)), kappa)
+def _agreement(name: str, total: int, same: int, one: int, two: int) -> AspectAgreement:
+    """Of ``total`` decisions: how many are the same, and how often each person found the aspect."""
+    chance = (one * two + (total - one) * (total - two)) / total**2
+    kappa = None if chance == 1 else round((same / total - chance) / (1 - chance), 4)
+    return AspectAgreement(name, wilson(same, total), kappa)

@@ -23,6 +23,7 @@ class Limits:
     file_name: int = 200  # characters that are kept of it
     note: int = 2_000  # characters: a remark, not a text
     notes: int = 5_000  # per project: sent with every change
+    people: int = 40  # per project, who label: each two of them are compared
     aspects: int = 200  # per project: more do not fit on a page
     examples: int = 5_000  # per project: learning takes milliseconds for hundreds
     sentences: int = 100_000  # per project: all of them are scored again after each label

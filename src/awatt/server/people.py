@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
+from awatt.arrays import Bools
 from awatt.detector.agreement import Agreement, compare_people
-from awatt.server.content import Content
+from awatt.server.content import Content, Example
 from awatt.server.responses import Documented
 
 
@@ -34,18 +37,25 @@ class People(Documented):
 
 def compare_labels(content: Content) -> People:
     """Compare the votes of each pair of people."""
-    votes = {example.id: example.votes for example in content.examples if example.votes}
-    counts: dict[str, int] = {}
-    for said in votes.values():
-        for name in said:
-            counts[name] = counts.get(name, 0) + 1
+    examples = [example for example in content.examples if example.votes]
+    counts = Counter(chain.from_iterable(example.votes for example in examples))
     people = [Person(name, counts[name]) for name in sorted(counts, key=lambda name: (-counts[name], name))]
-    names, keys = [aspect.name for aspect in content.aspects], [aspect.id for aspect in content.aspects]
+    names = [aspect.name for aspect in content.aspects]
+    columns = {aspect.id: column for column, aspect in enumerate(content.aspects)}
+    labels = {person.name: _labels_of(person.name, examples, columns) for person in people}
     agreements = []
-    for one, two in combinations([person.name for person in people], 2):
-        shared = [said for said in votes.values() if one in said and two in said]
-        if shared and keys:
-            first, second = (np.array([[key in said[who] for key in keys] for said in shared]) for who in (one, two))
-            agreements.append(compare_people((one, two), first, second, names))
-    differing = [key for key, said in votes.items() if len({tuple(sorted(ids)) for ids in said.values()}) > 1]
+    for (one, (by_one, first)), (two, (by_two, second)) in combinations(labels.items(), 2):
+        shared = by_one & by_two
+        if shared.any() and names:
+            agreements.append(compare_people((one, two), first[shared], second[shared], names))
+    differing = [each.id for each in examples if len({tuple(sorted(ids)) for ids in each.votes.values()}) > 1]
     return People(people, agreements, differing)
+
+
+def _labels_of(person: str, examples: Sequence[Example], columns: Mapping[int, int]) -> tuple[Bools, Bools]:
+    """Which examples someone has labelled (n_examples,), and with which aspects (n_examples, n_aspects)."""
+    labelled = np.array([person in each.votes for each in examples])
+    labels = np.zeros((len(examples), len(columns)), dtype=bool)
+    for row in np.flatnonzero(labelled).tolist():
+        labels[row, [columns[key] for key in examples[row].votes[person]]] = True
+    return labelled, labels

@@ -146,8 +146,10 @@ class ProjectFile:
         """
         with self._transaction():
             if self._in_action:
+                before = self._connection.total_changes
                 yield
-                self._increase(*changed)
+                if self._connection.total_changes > before:
+                    self._increase(*changed)
                 return
             number = begin_action(self._connection, title, joins=joins)
             before = count_changes(self._connection, number)

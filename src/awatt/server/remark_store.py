@@ -23,12 +23,20 @@ class RemarkStore(ReviewStore):
 
     def _vote(self, example: int, person: str, aspects: Sequence[int]) -> None:
         """Replace what the person said of this example; what was said last has the highest id."""
-        self._remove_vote(example, person)
         said = json.dumps(sorted(aspects))
+        last = "SELECT person, aspects FROM votes WHERE example = ? ORDER BY id DESC"
+        if self._run(last, (example,)).fetchone() == (person, said):
+            return
+        if not self._run("SELECT 1 FROM votes WHERE person = ? ORDER BY id DESC", (person,)).fetchone():
+            check_count(self._count_people() + 1, self.limits.people, "people who label", "person")
+        self._remove_vote(example, person)
         self._run("INSERT INTO votes (example, person, aspects) VALUES (?, ?, ?)", (example, person, said))
 
     def _remove_vote(self, example: int, person: str) -> None:
         self._run("DELETE FROM votes WHERE example = ? AND person = ?", (example, person))
+
+    def _count_people(self) -> int:
+        return int(self._run("SELECT count(DISTINCT person) FROM votes").fetchone()[0])
 
     def _voters(self, example: int) -> list[str]:
         return [person for (person,) in self._run("SELECT person FROM votes WHERE example = ? ORDER BY id", (example,))]
