@@ -19,6 +19,8 @@ from awatt.records.conversion import to_readable
 from awatt.records.parquet import MAX_PIECE, MAX_REPEATED
 from awatt.records.parquet_jsonl import parquet_to_jsonl
 from awatt.records.reader import read_records
+from awatt.server.limits import Limits
+from awatt.server.reading import MAX_ERRORS, read_reviews
 
 from .attack_uploads import UPLOADS, _one_list_often, _one_text_often, parquet
 from .conftest import SMALL, make_client
@@ -153,3 +155,10 @@ def test_uploaded_parquet_has_the_values_of_the_file() -> None:
         {"text": "a\u2028b", "bytes": {"bytes": 3}, "number": None, "day": "2024-05-01", "list": ["a", None]},
         {"text": None, "bytes": None, "number": 0.5, "day": None, "list": []},
     ]
+
+
+def test_every_error_of_a_file_is_kept_to_list_the_first() -> None:
+    rows = b'{"text": "Good soup."}\n' + b"x\n" * 900
+    reviews, left_out, errors = read_reviews(rows, "jsonl", "text", True, Limits())
+    assert (len(reviews), left_out, len(errors)) == (1, 900, MAX_ERRORS)
+    assert errors[0].startswith("the file, line 2: ")

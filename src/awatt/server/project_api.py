@@ -34,7 +34,6 @@ Format = Annotated[
 Column = Annotated[str | None, Query(max_length=1000)]
 BYTES = "application/octet-stream"
 UPLOAD = {"requestBody": {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}}
-MAX_ERRORS = 20  # rows that could not be read, whose errors are listed
 
 
 def make_routes(service: Service) -> APIRouter:
@@ -83,10 +82,10 @@ def make_routes(service: Service) -> APIRouter:
 
         def read_and_load() -> Loaded:
             options = (column, split, service.limits, keep, workbench.progress)
-            reviews, errors = read_reviews(body, format, *options)
+            reviews, left_out, errors = read_reviews(body, format, *options)
             english = seems_english([text for _, texts in reviews for text in texts])
             store.load_reviews(reviews, name)  # last: an error means that nothing has changed
-            return Loaded(len(reviews), len(errors), errors[:MAX_ERRORS], english)
+            return Loaded(len(reviews), left_out, errors, english)
 
         return json_response(await service.compute(read_and_load))
 
@@ -168,7 +167,10 @@ def make_routes(service: Service) -> APIRouter:
 
     @router.delete("/sentences/{key}", responses=describe_json(Project))
     async def remove_label(key: Key) -> Response:
-        """Remove the label of a sentence."""
+        """Remove the label of a sentence. If people gave it with their names, the response is 409: only they can.
+
+        A person does so with PUT, a label of null and the name.
+        """
         return await service.change(workbench.label_sentence, key, None)
 
     @router.patch("/settings", responses=describe_json(Project))

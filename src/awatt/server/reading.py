@@ -31,6 +31,7 @@ Review = tuple[dict[str, object], list[str]]
 PREVIEW_ROWS = 5
 PREVIEW_SCAN = 1_000  # rows in which a preview looks for text
 PREVIEW_SECONDS = 10.0  # and for how long
+MAX_ERRORS = 20  # rows that could not be read, whose errors are kept
 N_SHOT = 5  # examples per aspect of a sample
 
 
@@ -131,19 +132,24 @@ def read_reviews(
     limits: Limits,
     keep: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> tuple[list[Review], list[str]]:
-    """The reviews of a file, each as its other columns and its sentences; and the errors of unreadable rows.
+) -> tuple[list[Review], int, list[str]]:
+    """The reviews of a file, each as its other columns and its sentences; the number of unreadable rows, and the first
+    of their errors.
 
     ``keep`` names the other columns to keep, all by default.
     """
     progress = progress or Progress()
     kept = None if keep is None else set(keep)
     errors: list[str] = []
+    left_out = 0
     meter = Meter(limits.file, too_large)
 
     def skip(error: AwattError) -> None:
+        nonlocal left_out
+        left_out += 1
         meter.add(rows=1)
-        errors.append(str(error).replace(str(path), "the file"))
+        if left_out <= MAX_ERRORS:
+            errors.append(str(error).replace(str(path), "the file"))
 
     reviews: list[Review] = []
     total = 0
@@ -173,7 +179,7 @@ def read_reviews(
         raise ServiceError(f"no row of the file can be read. The first error: {errors[0]}")
     if not total:
         raise ServiceError(f"the column '{column}' of the file has no text. Choose another column.")
-    return reviews, errors
+    return reviews, left_out, errors
 
 
 def _sentences(record: Record, split: bool, limits: Limits) -> list[str]:
