@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from awatt.server.access import Access
 from awatt.server.body import deliver
 from awatt.server.security import Guard
 
@@ -180,6 +181,17 @@ def test_sign_ins_and_links_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("awatt.server.access.time.monotonic", lambda: now + 26 * 3600)
         assert client.get("/v1/project").status_code == 401
         assert client.guard.access.sessions == {}
+
+
+def test_links_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.server.access.MAX_KEPT", 3)
+    access = Access(TOKEN, frozenset({HOST}))
+    first, *_, last = [access.new_link() for _ in range(4)]
+    for _ in range(10):
+        access.new_link(read_only=True)
+    assert len(access.links) == 6
+    assert access.use_link(first) is None
+    assert access.use_link(last) is not None  # read-only ones replace none of the others
 
 
 def test_signing_out_ends_the_sign_in(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from awatt.errors import AwattError
@@ -20,7 +21,7 @@ from awatt.errors import AwattError
 LINK_SECONDS = 3600.0  # for a printed link to be opened
 READ_ONLY_SECONDS = 7 * 24 * 3600.0  # that a read-only link can be opened, by everyone who has it
 SESSION_SECONDS = 24 * 3600.0  # that a sign-in lasts
-MAX_SESSIONS = 200  # at a time, and as many read-only ones; the oldest ends when there are more
+MAX_KEPT = 200  # links, and sign-ins, at a time, and as many read-only ones; the oldest ends when there are more
 FREE_GUESSES = 5  # wrong tokens per minute that are answered at once
 GUESS_SECONDS = 1.0  # that each further one waits
 MAX_WAITING_GUESSES = 32  # beyond that they are refused with 429
@@ -47,6 +48,9 @@ class Link:
     read_only: bool = False
     project: str = ""  # of a read-only link: its id,
     name: str = ""  # and its name
+
+
+Ending = TypeVar("Ending", Session, Link)
 
 
 @dataclass
@@ -87,10 +91,10 @@ class Access:
 
         A read-only link shows this project and no other.
         """
-        self._expire()
         link = secrets.token_urlsafe(24)
         ends = time.monotonic() + (READ_ONLY_SECONDS if read_only else LINK_SECONDS)
         self.links[link] = Link(ends, read_only, project, name) if read_only else Link(ends)
+        self._expire()
         return link
 
     def use_link(self, given: str, present: Session | None = None) -> tuple[Session, str] | None:
@@ -149,11 +153,15 @@ class Access:
         return True
 
     def _expire(self) -> None:
-        now = time.monotonic()
-        self.links = {secret: link for secret, link in self.links.items() if link.ends > now}
-        kept = [(name, each) for name, each in self.sessions.items() if each.ends > now]
-        parts = [[pair for pair in kept if pair[1].read_only is read_only] for read_only in (False, True)]
-        self.sessions = dict(parts[0][-MAX_SESSIONS:] + parts[1][-MAX_SESSIONS:])  # readers end nobody else's
+        self.links, self.sessions = _latest(self.links), _latest(self.sessions)
+
+
+def _latest(found: dict[str, Ending]) -> dict[str, Ending]:
+    """Those that have not ended, the latest of both kinds: readers end nobody else's."""
+    now = time.monotonic()
+    kept = [pair for pair in found.items() if pair[1].ends > now]
+    parts = [[pair for pair in kept if pair[1].read_only is read_only] for read_only in (False, True)]
+    return dict(parts[0][-MAX_KEPT:] + parts[1][-MAX_KEPT:])
 
 
 def is_equal(given: str, wanted: str) -> bool:
