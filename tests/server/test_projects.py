@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,23 @@ def test_the_number_of_open_projects_is_limited(client: Any, monkeypatch: pytest
     monkeypatch.setattr("awatt.server.projects.MAX_OPEN", 2)
     assert client.post("/v1/projects", json={"name": "hotels"}).status_code == 200
     assert client.post("/v1/projects", json={"name": "third"}).status_code == 409
+
+
+def test_projects_opened_at_once_exceed_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("awatt.server.projects.MAX_OPEN", 3)
+    store = ProjectStore(tmp_path / "project.sqlite")
+    projects = create_app(store, Access(TOKEN, frozenset({HOST})), folder=tmp_path).app
+
+    async def open_at_once() -> list[Any]:
+        opened = await asyncio.gather(*(projects.open(f"p{n}") for n in range(5)), return_exceptions=True)
+        for app in list(projects._apps.values())[1:]:
+            await app.service.close()
+        return opened
+
+    opened = asyncio.run(open_at_once())
+    store.close()
+    assert [str(each) for each in opened[2:]] == ["3 projects are open already. Start awatt serve again."] * 3
+    assert sorted(path.name for path in tmp_path.glob("p?.sqlite")) == ["p0.sqlite", "p1.sqlite"]
 
 
 def test_a_server_of_one_file_lists_and_opens_no_other(tmp_path: Path) -> None:

@@ -70,13 +70,13 @@ class Projects:
             raise ConflictError("this server has a single project. Start awatt serve with a folder to have several.")
         if not NAME.fullmatch(name) or name != name.strip(" ."):
             raise ServiceError("a name has letters, digits, spaces, dots, - and _, at most 80. Choose another.", "name")
-        if len(self._apps) >= MAX_OPEN:
-            raise ConflictError(f"{MAX_OPEN} projects are open already. Start awatt serve again.")
         path = self.folder / f"{name}{SUFFIX}"
         async with self._opening:
             for app in self._apps.values():  # opened by another request meanwhile
                 if app.service.store.path.stem == name:
                     return app.service
+            if len(self._apps) >= MAX_OPEN:
+                raise ConflictError(f"{MAX_OPEN} projects are open already. Start awatt serve again.")
             try:  # looking through the file can take seconds
                 opened = await asyncio.to_thread(self._make_app, path)
             except AwattError as error:
