@@ -138,7 +138,7 @@ def test_a_quote_before_a_sign_is_lost_when_exported_results_are_imported(client
     """Only a CSV is escaped for spreadsheets; the other exports have the texts as they are."""
     if kind == "parquet":
         pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'awatt[parquet]'")
-    load(client, "text\n\"Great soup;'-)\"\n")
+    load(client, 'text\n"Great soup;\'-)"\n')
     client.post("/v1/aspects/names", json={"names": ["'=food"]})
     (text,) = ids(client)
     client.put(f"/v1/project/sentences/{ids(client)[text]}", json={"aspects": [1]})
@@ -177,6 +177,8 @@ def test_labels_of_others_stay_when_many_are_removed(client: Any) -> None:
     assert [each["text"] for each in project["examples"]] == ["The waiter was rude."]
     refused = client.put(f"/v1/project/sentences/{theirs}", json={"aspects": None, "person": "Ann"})
     assert (refused.status_code, "the label of Bob" in refused.json()["error"]) == (409, True)
+    deleted = client.delete(f"/v1/project/sentences/{theirs}")
+    assert (deleted.status_code, deleted.json()) == (409, refused.json())
 
 
 @pytest.mark.parametrize(

@@ -282,21 +282,21 @@ class ProjectStore(RemarkStore):
         """Remove the label of a sentence, which is then no longer an example. ``seen`` as in `label_sentence`.
 
         If a person withdraws a vote, the latest remaining vote becomes the label. Nobody can remove another person's
-        vote; anyone can remove an anonymous one.
+        vote alone (`remove_example` removes all of them); anyone can remove an anonymous one.
         """
         with self._transaction():
             self._check_seen(text, seen)
             row = self._run("SELECT id FROM examples WHERE text = ?", (clean(text),)).fetchone()
             if row is None:
                 return
-            voters = [] if person is None else self._voters(row[0])
+            voters = self._voters(row[0])
             own = name if (name := self._person(person or "")) in voters else ""
             if voters and own not in voters:
                 advice = "Only they can remove it. To change it, label the sentence yourself."
                 raise ConflictError(f"this is the label of {', '.join(voters)}. {advice}")
             with self._action("remove a label", "learned"):
                 self._remove_vote(row[0], own)
-                said = None if person is None else self._last_vote(row[0])
+                said = self._last_vote(row[0])
                 if said is None:
                     self.remove_example(row[0])
                 else:
