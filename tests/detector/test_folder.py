@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import pickle
 import shutil
+import threading
 from copy import copy, deepcopy
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +19,7 @@ from safetensors.numpy import save, save_file
 
 from awatt import AspectDetector
 from awatt.aspect_model.model import BUNDLED, AspectModel
+from awatt.detector.trial import _errors_of
 from awatt.errors import AwattError
 from awatt.folders import write_folder
 
@@ -287,3 +290,27 @@ def test_a_model_of_the_replaced_kind_is_refused(tmp_path: Path) -> None:
     write_folder(tmp_path, "aspect-model", model.config(), old)
     with pytest.raises(AwattError, match="Train it again with 'awatt train-detector'"):
         AspectModel.load(tmp_path)
+
+
+def test_warnings_stay_off_after_two_folders_were_tried_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log, begun = logging.getLogger("awatt.research.run_model"), threading.Barrier(3)
+    ends = [threading.Event(), threading.Event()]
+
+    def try_folder(end: threading.Event) -> None:
+        with _errors_of(tmp_path):
+            log.warning("in a trial")
+            begun.wait(10)
+            end.wait(10)
+
+    threads = [threading.Thread(target=try_folder, args=(end,)) for end in ends]
+    for thread in threads:
+        thread.start()
+    begun.wait(10)
+    log.warning("of another thread")
+    for thread, end in zip(threads, ends, strict=True):  # the first to begin is the first to end
+        end.set()
+        thread.join()
+    log.warning("afterwards")
+    assert caplog.messages == ["of another thread", "afterwards"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,15 @@ _TEXTS = ("the soup was cold", "a rude waiter", "we paid too much", "it was my b
 _FEW, _MORE = 2, 3  # aspects of the two fits
 _ADVICE = "Copy or save the folder again."
 
+_is_trial = ContextVar("_is_trial", default=False)  # of each thread: in others, detectors go on warning
+#: Advice on thresholds is not meant for a trial.
+logging.getLogger("awatt.research.run_model").addFilter(lambda record: not _is_trial.get())
+
 
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
     """Report any failure caused by inconsistent arrays as one error about the folder."""
-    log = logging.getLogger("awatt.research.run_model")  # its advice on thresholds is not meant for a trial
-    before, log.disabled = log.disabled, True
+    before = _is_trial.set(True)
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             yield
@@ -44,7 +48,7 @@ def _errors_of(path: Path) -> Iterator[None]:
     except Exception as error:
         raise DataError(f"holds a model whose parts do not fit together ({error!r:.200}). {_ADVICE}", path) from None
     finally:
-        log.disabled = before
+        _is_trial.reset(before)
 
 
 def _fit(model: Model, n_aspects: int) -> Any:
