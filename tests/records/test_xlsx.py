@@ -73,6 +73,7 @@ def test_the_first_visible_sheet_is_read_with_its_texts_numbers_and_dates() -> N
         (pack(worksheets__sheet1='<worksheet><row><c s="x"><v>1</v></c></row></worksheet>'), "invalid literal"),
         (pack(sharedStrings='<!DOCTYPE a [<!ENTITY b "b">]><sst><si><t>&b;</t></si></sst>'), "a document type"),
         (pack()[:-200], "damaged"),
+        (pack(sharedStrings=f"<sst>{'<t>x' * 10**5}"), "more than 100 elements are nested"),
     ],
 )
 def test_other_files_are_refused_in_words(content: bytes, message: str) -> None:
@@ -101,6 +102,13 @@ def test_data_in_a_column_without_a_name_is_not_dropped() -> None:
     ]
     (first,) = xlsx_to_jsonl(content, meter(), most_rows=1).splitlines()
     assert json.loads(first) == {"text": "Good. }", "column 4": None}
+
+
+def test_a_phonetic_guide_of_a_cell_is_read_as_text() -> None:
+    guide = '<rPh sb="0" eb="2"><t>トウキョウ</t></rPh><phoneticPr fontId="1"/>'
+    place = f'<row><c t="inlineStr"><is><t>東京</t>{guide}</is></c><c t="inlineStr"><is><t>a</t></is></c></row>'
+    content = pack(worksheets__sheet1=f"<worksheet><sheetData>{cells('text', 'more')}{place}</sheetData></worksheet>")
+    assert json.loads(xlsx_to_jsonl(content, meter())) == {"text": "東京", "more": "a"}
 
 
 def test_many_columns_without_a_name_in_the_last_row_are_stopped() -> None:

@@ -33,6 +33,7 @@ COLUMN = re.compile(r"[A-Z]+")
 MAX_COLUMNS = 16_384  # Excel's
 EPOCHS = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}
 PORTION = 2**16  # bytes that are parsed at a time
+MAX_DEPTH = 100  # of elements within each other: Excel needs some ten
 
 
 class _BadFileError(Exception):
@@ -122,11 +123,26 @@ def _parse(
     archive: zipfile.ZipFile,
     part: str,
     meter: Meter,
-    start: Callable[[str, Attributes], None],
+    start: Callable[[str, Attributes], None] = lambda name, attributes: None,
     end: Callable[[str], None] = lambda name: None,
-    text: Callable[[str], None] = lambda data: None,
+    text: Callable[[str, str], None] = lambda name, data: None,
 ) -> Iterator[None]:
-    """Parse a part of the archive; gives control back after each portion. Names come without their prefix."""
+    """Parse a part of the archive; gives control back after each portion. Names come without their prefix.
+
+    ``text`` is called with the name of the element, but not for phonetic guides (rPh), which repeat the text beside
+    them.
+    """
+    inside: list[str] = []
+
+    def open_element(name: str, attributes: Attributes) -> None:
+        inside.append(name.rpartition(":")[2])
+        if len(inside) > MAX_DEPTH:
+            raise _BadFileError(f"more than {MAX_DEPTH} elements are nested")
+        start(inside[-1], attributes)
+
+    def read_text(data: str) -> None:
+        if "rPh" not in inside:
+            text(inside[-1], data)
 
     def refuse(*_: object) -> None:  # a document type could define texts that grow without end
         raise _BadFileError("it declares a document type")
@@ -134,9 +150,9 @@ def _parse(
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda name, attributes: start(name.rpartition(":")[2], attributes)
-    parser.EndElementHandler = lambda name: end(name.rpartition(":")[2])
-    parser.CharacterDataHandler = text
+    parser.StartElementHandler = open_element
+    parser.EndElementHandler = lambda name: end(inside.pop())
+    parser.CharacterDataHandler = read_text
     with archive.open(part) as stream:
         counted = CountedStream(stream, meter)
         while data := counted.read(PORTION):
@@ -169,25 +185,20 @@ def _read_workbook(archive: zipfile.ZipFile, meter: Meter) -> _Workbook:
 
 
 def _read_strings(archive: zipfile.ZipFile, meter: Meter) -> list[str]:
-    """The texts that cells refer to; of several pieces with different fonts, without phonetic guides."""
+    """The texts that cells refer to, of several pieces with different fonts."""
     strings: list[str] = []
     pieces: list[str] = []
-    inside: list[str] = []
 
-    def start(name: str, _: Attributes) -> None:
-        inside.append(name)
-
-    def text(data: str) -> None:
-        if inside[-1] == "t" and "rPh" not in inside:
+    def text(name: str, data: str) -> None:
+        if name == "t":
             pieces.append(data)
 
     def end(name: str) -> None:
-        inside.pop()
         if name == "si":
             strings.append("".join(pieces))
             pieces.clear()
 
-    for _ in _parse(archive, STRINGS, meter, start, end, text):
+    for _ in _parse(archive, STRINGS, meter, end=end, text=text):
         pass
     return strings
 
@@ -219,10 +230,9 @@ def _rows(
     row: dict[int, Cell] = {}
     pieces: list[str] = []
     cell: list[str] = ["", ""]  # type and style
-    place, inside = [-1], [""]
+    place = [-1]
 
     def start(name: str, attributes: Attributes) -> None:
-        inside[0] = name
         if name == "row":
             row.clear()
             place[0] = -1
@@ -231,12 +241,11 @@ def _rows(
             cell[:] = attributes.get("t", "n"), attributes.get("s", "0")
             pieces.clear()
 
-    def text(data: str) -> None:
-        if inside[0] in ("v", "t"):
+    def text(name: str, data: str) -> None:
+        if name in ("v", "t"):
             pieces.append(data)
 
     def end(name: str) -> None:
-        inside[0] = ""
         if name == "c":
             value = _value("".join(pieces), cell[0], strings, _is_date(cell[1], dates), book.from_1904)
             if value is not None and value != "":
