@@ -41,6 +41,15 @@ def test_hosts_are_an_exact_list() -> None:
     }
 
 
+def test_an_ipv6_name_gets_no_port() -> None:
+    assert allowed_hosts("0.0.0.0", 8377, ["[fe80::1]", "FE80::2", "[fe80::3]:81"]) == {
+        "[fe80::1]:8377",
+        "[fe80::2]:8377",
+        "[fe80::3]:81",
+    }
+    assert "[fe80::4]" in allowed_hosts("fe80::4", 80, [])
+
+
 def test_port_80_refuses_every_browser() -> None:
     """Which omits the usual port in Host and Origin."""
     hosts = allowed_hosts("127.0.0.1", 80, ["Reviews.example.org"])

@@ -94,12 +94,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 def allowed_hosts(host: str, port: int, extra: list[str], public_url: str | None = None) -> frozenset[str]:
     """The Host headers that are accepted: names with a port, and those with a usual one without it, as browsers do."""
-    names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
+    names = {*extra, *(("127.0.0.1", "localhost", "::1") if is_loopback(host) else ())}
     if host not in ("0.0.0.0", "::"):
-        names.add(f"[{host}]" if ":" in host else host)
-    hosts = {f"{name}:{port}" for name in names} | {n if ":" in n else f"{n}:{port}" for n in extra}
+        names.add(host)
+    hosts = {_with_port(name, port) for name in names}
     hosts |= {each.rpartition(":")[0] for each in hosts if each.endswith(USUAL_PORTS)}
     return frozenset(each.lower() for each in hosts | ({public_url.partition("://")[2]} if public_url else set()))
+
+
+def _with_port(name: str, port: int) -> str:
+    """As a Host header has it: 127.0.0.1:8377, [::1]:8377. A port that the name has already stays."""
+    if name.count(":") > 1 and not name.startswith("["):
+        name = f"[{name}]"
+    return name if ":" in name.rpartition("]")[2] else f"{name}:{port}"
 
 
 def make_server(
@@ -127,7 +134,7 @@ def make_server(
         store = opened.enter_context(closing(ProjectStore(path)))
         app = create_app(store, access, Limits(), model, folder)
         opened.pop_all()
-    name = f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}"
+    name = _with_port(bound, port)
     if name not in hosts:  # with our own port, where there is one
         name = min(hosts, key=lambda each: (not each.endswith(f":{port}"), each))
     return app, listener, f"{public_url or f'http://{name}'}/?token={access.new_link()}", path
