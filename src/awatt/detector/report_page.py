@@ -266,7 +266,7 @@ def _quality_row(row: AspectQuality, colour: str) -> str:
 def _course(points: Sequence[CoursePoint]) -> str:
     if len(points) < 2 or not any(point.quality.overall.f1 for point in points):
         return ""
-    names = [f"{point.n_examples} examples" for point in points]
+    names = [plural(point.n_examples, "example") for point in points]
     panels = "".join(
         f'<div class="panel"><h3>{title}</h3>{line_chart(names, shares, "#2f6299", 1.0, f"{title} by examples")}</div>'
         for title, shares in (
