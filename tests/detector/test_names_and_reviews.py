@@ -15,8 +15,9 @@ import pytest
 from awatt import AspectDetector
 from awatt.data.corpus import load_sample
 from awatt.detector.opening import open_detector, parse_names
-from awatt.detector.reviews import sample_reviews
+from awatt.detector.reviews import read_reviews, read_sample, sample_reviews
 from awatt.errors import AwattError
+from awatt.records.source import raise_error
 
 SAMPLE = load_sample()
 REVIEWS = list(SAMPLE.sentences)
@@ -183,6 +184,19 @@ def test_a_score_never_depends_on_the_batch() -> None:
 def test_a_sample_is_spread_over_the_file() -> None:
     assert sample_reviews(["a", "b", "c", "d", "e"], 3) == ["a", "c", "e"]
     assert sample_reviews(["a", " a ", "...", "", "b"]) == ["a", "b"]
+
+
+def test_suggest_and_the_page_learned_from_another_sample_than_detect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They took the first sentences of the file, detection those of its first rows."""
+    monkeypatch.setattr("awatt.detector.reviews.FIRST_ROWS", 2)
+    path = tmp_path / "reviews.txt"
+    path.write_text("The soup was cold. Nobody came.\nWe sat outside.\nThe bill was wrong.\n")
+    found = read_reviews(str(path), "text", None, split=True)
+    assert found.sample == ["The soup was cold.", "Nobody came.", "We sat outside."]
+    assert found.sample == read_sample(str(path), "text", split=True, on_error=raise_error)
+    assert [number for _, number in found.sentences(split=True)] == [0, 0, 1, 2]
 
 
 def test_reviews_are_read_only_as_far_as_they_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from awatt.records.source import OnError
 
 FORMATS = "jsonl, csv, tsv, parquet or txt, optionally with .gz"
 MAX_LISTED = 20  # unreadable rows; further ones are only counted
@@ -183,14 +186,11 @@ def say_more_rows(count: int) -> None:
 
 
 @contextmanager
-def bad_rows_left_out() -> Iterator[None]:
+def bad_rows_left_out() -> Iterator[OnError]:
     """Within, rows that cannot be read are listed on stderr and left out; if there were any, exit with 3 at the end."""
-    from awatt.records.source import leaving_bad_rows_out
-
     faults: dict[str, None] = {}  # each once, also if a file is read twice
     try:
-        with leaving_bad_rows_out(lambda fault: faults.setdefault(str(fault))):
-            yield
+        yield lambda fault: faults.update({str(fault): None})
     finally:
         for fault in list(faults)[:MAX_LISTED]:
             say(fault)

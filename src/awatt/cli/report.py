@@ -137,7 +137,7 @@ def report(
     if not html.absolute().parent.is_dir():
         raise AwattError(f"{html}: there is no folder '{html.absolute().parent}'. Create it first.")
     learn = examples is not None or aspects is not None  # a saved detector stays as it is
-    with bad_rows_left_out():
+    with bad_rows_left_out() as on_error:
         page = report_file(
             detector,
             source,
@@ -148,6 +148,7 @@ def report(
             text_column=text_column,
             aspects_column=aspects_column,
             format=input_format,
+            on_error=on_error,
         )
         try:
             write_text(html, page.html())

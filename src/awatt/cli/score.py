@@ -58,6 +58,6 @@ def score(
     check_columns(context, examples_text_column={"--examples FILE": examples})
     columns = (examples_text_column or text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns, learn_from, text_column, say=say)
-    with bad_rows_left_out():
-        quality = measure_file(detector, source, text_column, aspects_column, input_format)
+    with bad_rows_left_out() as on_error:
+        quality = measure_file(detector, source, text_column, aspects_column, input_format, on_error)
         typer.echo(json.dumps(dataclasses.asdict(quality), ensure_ascii=False, indent=1) if as_json else str(quality))

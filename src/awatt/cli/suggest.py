@@ -60,8 +60,8 @@ def suggest(
     columns = (examples_text_column, aspects_column, "--examples-text-column")
     detector = open_detector(examples, model, aspects, threshold, mode, *columns)
     learn = examples is not None or aspects is not None  # a saved detector stays as it is
-    with bad_rows_left_out():
-        found, texts = suggest_from_file(detector, source, count, text_column, input_format, reviews, learn)
+    with bad_rows_left_out() as on_error:
+        found, texts = suggest_from_file(detector, source, count, text_column, input_format, reviews, learn, on_error)
         if not texts:
             say_no_rows(source)
         if as_json:

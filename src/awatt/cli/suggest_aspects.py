@@ -38,8 +38,8 @@ def suggest_aspects(
     """
     from awatt.detector.new_aspects import suggest_aspects_of_file
 
-    with bad_rows_left_out():
-        found, texts = suggest_aspects_of_file(source, count, model, text_column, input_format, reviews)
+    with bad_rows_left_out() as on_error:
+        found, texts = suggest_aspects_of_file(source, count, model, text_column, input_format, reviews, on_error)
         if not texts:
             say_no_rows(source)
         elif not found:

@@ -17,10 +17,10 @@ from awatt.detector.comparison import Comparison, compare
 from awatt.detector.groups import Column, group_columns
 from awatt.detector.quality import Measure, wilson
 from awatt.detector.results import Detection
+from awatt.detector.reviews import read_reviews
 from awatt.detector.thresholds import Floats
-from awatt.detector.words import split_sentences
 from awatt.errors import AwattError
-from awatt.records.reader import read_records
+from awatt.records.source import OnError, raise_error
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -134,24 +134,25 @@ def _pick(
 
 
 def read_findings(
-    detector: AspectDetector, path: str, text_column: str, format: str | None, split: bool, learn: bool
+    detector: AspectDetector,
+    path: str,
+    text_column: str,
+    format: str | None,
+    split: bool,
+    learn: bool,
+    on_error: OnError = raise_error,
 ) -> tuple[AspectDetector, Findings]:
     """Detect in all rows of a file and summarise; ``split`` whole reviews into sentences.
 
     With ``learn`` the detector learns from a sample of the file first, as ``awatt detect`` does, and is returned.
     """
-    batches = read_records(path, text_column=text_column, aspects_column=None, format=format)
-    records = [record for batch in batches for record in batch]
-    if not records:
+    reviews = read_reviews(path, text_column, format, split, on_error)
+    if not reviews.texts:
         raise AwattError(f"{path} has no reviews. A report needs at least one.")
-    parts = [
-        (sentence, number)
-        for number, record in enumerate(records)
-        for sentence in ([part for _, part in split_sentences(record.text)] if split else [record.text])
-    ]
+    parts = reviews.sentences(split)
     texts, review_of = [text for text, _ in parts], [number for _, number in parts]
     if learn:
-        detector = copy(detector).use_reviews(texts)
+        detector = copy(detector).use_reviews(reviews.sample)
     scores, found = detector.predictions(texts)
-    columns = group_columns([record.fields for record in records])
-    return detector, summarise(detector, Sentences(texts, review_of, found, scores), columns, len(records))
+    columns = group_columns(reviews.fields)
+    return detector, summarise(detector, Sentences(texts, review_of, found, scores), columns, len(reviews.texts))

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from awatt.arrays import Integers
 from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, count_words, distinct, find_nouns
-from awatt.detector.reviews import read_sentences
+from awatt.detector.reviews import read_reviews
 from awatt.errors import AwattError
+from awatt.records.source import OnError, raise_error
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,10 +46,16 @@ def suggest_aspects(texts: Sequence[str], count: int = 12, model: str | Path = F
 
 
 def suggest_aspects_of_file(
-    path: str, count: int, model: str, text_column: str, format: str | None, split: bool
+    path: str,
+    count: int,
+    model: str,
+    text_column: str,
+    format: str | None,
+    split: bool,
+    on_error: OnError = raise_error,
 ) -> tuple[list[SuggestedAspect], list[str]]:
     """The same for a file, and its sentences; ``split`` whole reviews into sentences."""
-    texts = read_sentences(path, text_column, format, split)
+    texts = [text for text, _ in read_reviews(path, text_column, format, split, on_error).sentences(split)]
     return suggest_aspects(texts, count, model), texts
 
 

@@ -14,6 +14,7 @@ from awatt.arrays import Bools
 from awatt.errors import AwattError, DataError, plural
 from awatt.records.formats import STANDARD_STREAM, list_columns
 from awatt.records.reader import Record, read_records, read_rows
+from awatt.records.source import OnError, raise_error
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -108,10 +109,17 @@ def _quality(name: str, truth: Bools, found: Bools) -> AspectQuality:
 
 
 def measure_file(
-    detector: AspectDetector, path: str, text_column: str, aspects_column: str, format: str | None = None
+    detector: AspectDetector,
+    path: str,
+    text_column: str,
+    aspects_column: str,
+    format: str | None = None,
+    on_error: OnError = raise_error,
 ) -> Quality:
     """The quality on a labelled file, without the sentences that the detector learned from."""
-    batches = read_records(path, text_column=text_column, aspects_column=aspects_column, format=format)
+    batches = read_records(
+        path, text_column=text_column, aspects_column=aspects_column, format=format, on_error=on_error
+    )
     records = [record for batch in batches for record in batch if record.text.strip()]
     known = {name for record in records for name in record.aspects}
     if records and not known and not _has_column(path, text_column, aspects_column, format):
@@ -135,7 +143,8 @@ def _has_column(path: str, text_column: str, column: str, format: str | None) ->
     """Whether a row has this column, even if it is blank; what is not a regular file cannot be read twice."""
     if not os.path.isfile(path):
         return False
-    return any(column in row for batch in read_rows(path, text_column=text_column, format=format) for row in batch)
+    rows = read_rows(path, text_column=text_column, format=format, on_error=lambda error: None)  # they are known
+    return any(column in row for batch in rows for row in batch)
 
 
 def _no_labels(path: str, text_column: str, aspects_column: str, records: Sequence[Record]) -> DataError:

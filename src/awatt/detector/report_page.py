@@ -18,6 +18,7 @@ from awatt.detector.opening import other_file_errors
 from awatt.detector.quality import AspectQuality, CoursePoint, Measure, Quality, measure_file
 from awatt.detector.report_charts import bar, interval, line_chart, percent
 from awatt.errors import AwattError, plural
+from awatt.records.source import OnError, raise_error
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -124,16 +125,17 @@ def report_file(
     text_column: str = "text",
     aspects_column: str = "aspects",
     format: str | None = None,
+    on_error: OnError = raise_error,
 ) -> ReportPage:
     """The report about a file of reviews, measured on the labelled part of them in the file ``labels``, if given.
 
     With ``learn`` the detector learns from a sample of the reviews first; ``split`` whole reviews into sentences.
     """
-    detector, findings = read_findings(detector, path, text_column, format, split, learn)
+    detector, findings = read_findings(detector, path, text_column, format, split, learn, on_error)
     quality = None
     if labels is not None:
         with other_file_errors("--text-column; its name must be the same in FILE"):
-            quality = measure_file(detector, labels, text_column, aspects_column)
+            quality = measure_file(detector, labels, text_column, aspects_column, on_error=on_error)
     expected = () if quality else expectations(detector)
     return ReportPage(title or Path(path).name, findings, quality, (), expected, describe_detector(detector))
 

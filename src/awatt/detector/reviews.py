@@ -1,11 +1,11 @@
-"""A bounded sample of a file's unlabelled sentences."""
+"""Files of reviews: their sentences, and the bounded sample of them that a detector learns from."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from awatt.aspect_model.file import SAMPLE
 from awatt.detector.words import split_sentences
 from awatt.errors import DataError
 from awatt.records.reader import read_rows
-from awatt.records.source import OnError
+from awatt.records.source import OnError, raise_error
 
 if TYPE_CHECKING:
     from awatt.detector.columns import Batch
@@ -40,23 +40,45 @@ def sample_texts(texts: Iterable[str], split: bool) -> list[str]:
     return sample_reviews(first)
 
 
-def read_sentences(path: str, text_column: str, format: str | None, split: bool) -> list[str]:
-    """The texts of a file; with ``split`` they are whole reviews, and their sentences count."""
-    batches = read_rows(path, text_column=text_column, format=format)
-    texts = [str(row[text_column]) for batch in batches for row in batch]
-    return [sentence for text in texts for _, sentence in split_sentences(text)] if split else texts
+class ReviewsFile(NamedTuple):
+    """All rows of a file."""
+
+    texts: list[str]
+    fields: list[dict[str, object]]  # the other columns
+    sample: list[str]  # what ``awatt detect`` learns from in this file
+
+    def sentences(self, split: bool) -> list[tuple[str, int]]:
+        """Each sentence with the number of its row; unless the texts are ``split``, each is a sentence."""
+        if not split:
+            return list(zip(self.texts, range(len(self.texts)), strict=True))
+        return [(part, number) for number, text in enumerate(self.texts) for _, part in split_sentences(text)]
+
+
+def read_reviews(
+    path: str, text_column: str, format: str | None, split: bool, on_error: OnError = raise_error
+) -> ReviewsFile:
+    """The whole file; with ``split`` the sample is of the sentences of whole reviews."""
+    read = _read_ahead(path, text_column, format, on_error)
+    sample = sample_texts(read.texts(), split)
+    batches = [batch for batch, _ in read]
+    texts, fields = ([each for batch in batches for each in getattr(batch, name)] for name in ("texts", "fields"))
+    return ReviewsFile(texts, fields, sample)
 
 
 def read_sample(path: str, text_column: str, split: bool, on_error: OnError) -> list[str]:
     """The sample that detection in this file learns from; unreadable rows are reported and skipped."""
-    from awatt.detector.columns import Batch
-
-    rows = read_rows(path, text_column=text_column, on_error=on_error)
-    read = ReadAhead(Batch.of(batch, text_column) for batch in rows)
+    read = _read_ahead(path, text_column, None, on_error)
     found = sample_texts(read.texts(), split)
     if read.error is not None:
         raise read.error
     return found
+
+
+def _read_ahead(path: str, text_column: str, format: str | None, on_error: OnError) -> ReadAhead:
+    from awatt.detector.columns import Batch
+
+    rows = read_rows(path, text_column=text_column, format=format, on_error=on_error)
+    return ReadAhead(Batch.of(batch, text_column) for batch in rows)
 
 
 class ReadAhead:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.aspect_model.suggestions import CANDIDATES, choose, uncertainty
-from awatt.detector.reviews import read_sentences
+from awatt.detector.reviews import read_reviews
 from awatt.detector.thresholds import Floats, without_nan
 from awatt.errors import AwattError
+from awatt.records.source import OnError, raise_error
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -60,15 +61,23 @@ def make_suggestions(
 
 
 def suggest_from_file(
-    detector: AspectDetector, path: str, k: int, text_column: str, format: str | None, split: bool, learn: bool
+    detector: AspectDetector,
+    path: str,
+    k: int,
+    text_column: str,
+    format: str | None,
+    split: bool,
+    learn: bool,
+    on_error: OnError = raise_error,
 ) -> tuple[list[Suggestion], list[str]]:
     """Suggestions from a file, and its sentences, which ``index`` counts; ``split`` whole reviews into sentences.
 
     With ``learn`` the detector learns from a sample of the file first, as ``awatt detect`` does.
     """
-    texts = read_sentences(path, text_column, format, split)
+    reviews = read_reviews(path, text_column, format, split, on_error)
+    texts = [text for text, _ in reviews.sentences(split)]
     if learn:
-        detector = copy(detector).use_reviews(texts)
+        detector = copy(detector).use_reviews(reviews.sample)
     return make_suggestions(detector, texts, k), texts
 
 

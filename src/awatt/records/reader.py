@@ -20,7 +20,7 @@ from awatt.files import parse_json
 from awatt.records.bounds import Meter
 from awatt.records.format_readers import READERS
 from awatt.records.formats import SEPARATORS, STANDARD_STREAM, InvalidValueError, Row, format_of, short_repr
-from awatt.records.source import Block, OnError, OpenPart, Source, default_on_error
+from awatt.records.source import Block, OnError, OpenPart, Source, raise_error
 
 MAX_BATCH = 64 * 2**20  # bytes: a batch of huge rows is shorter, so that it fits into memory
 
@@ -42,7 +42,7 @@ def read_records(
     aspects_column: str | None = "aspects",
     batch_size: int = 1024,
     format: str | None = None,
-    on_error: OnError | None = None,
+    on_error: OnError = raise_error,
     part: OpenPart | None = None,
     meter: Meter | None = None,
 ) -> Iterator[list[Record]]:
@@ -51,8 +51,8 @@ def read_records(
     Aspects are a list, or a string: a JSON list, or names separated by ``|`` or ``;`` (a comma alone is an error,
     because it may separate names or be part of one). With ``aspects_column=None`` they are a column like any other.
     ``format``, such as "csv" or "txt.gz", takes precedence over the suffix; stdin is JSONL by default.
-    The first error raises. With ``on_error``, or within `leaving_bad_rows_out`, bad rows are reported there and
-    skipped, and only an error of the whole file raises (cut short, no such column).
+    The first error raises. With another ``on_error`` bad rows are reported there and skipped, and only an error of the
+    whole file raises (cut short, no such column).
     ``part`` is the part of the file to read; lines are counted from its beginning.
     ``meter`` limits rows, bytes and time.
     """
@@ -66,7 +66,7 @@ def read_rows(
     text_column: str = "text",
     batch_size: int = 1024,
     format: str | None = None,
-    on_error: OnError | None = None,
+    on_error: OnError = raise_error,
     on_columns: Callable[[Sequence[str]], None] = lambda names: None,
     part: OpenPart | None = None,
 ) -> Iterator[list[dict[str, object]]]:
@@ -83,7 +83,7 @@ def _open(
     text_column: str,
     batch_size: int,
     format: str | None,
-    on_error: OnError | None,
+    on_error: OnError,
     on_columns: Callable[[Sequence[str]], None],
     part: OpenPart | None,
     meter: Meter | None,
@@ -96,7 +96,6 @@ def _open(
     kind, compressed = format_of(path, format)
     if batch_size < 1:
         raise AwattError(f"the batch size is {batch_size}, but at least 1 is needed.")
-    on_error = on_error or default_on_error.get()
     source = Source(path, compressed, text_column, batch_size, on_error, on_columns, part, meter=meter)
     return source, READERS[kind](source)
 

@@ -6,9 +6,8 @@ import gzip
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, cast
 
@@ -31,19 +30,6 @@ OnError = Callable[[DataError], None]
 def raise_error(error: DataError) -> None:
     """An ``on_error`` that stops at the first error."""
     raise error
-
-
-default_on_error: ContextVar[OnError] = ContextVar("default_on_error", default=raise_error)
-
-
-@contextmanager
-def leaving_bad_rows_out(on_error: OnError) -> Iterator[None]:
-    """Within, files that are opened without an ``on_error`` report bad rows to this one and skip them."""
-    before = default_on_error.set(on_error)
-    try:
-        yield
-    finally:
-        default_on_error.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
