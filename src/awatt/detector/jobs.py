@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -110,6 +111,8 @@ def _cannot_be_sent(error: Exception) -> AwattError:
 
 def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: ExitStack) -> Iterator[Connection]:
     context = get_context("spawn")  # a copy of this process could inherit locks that are held
+    if sys.platform != "win32":
+        resource_tracker.ensure_running()  # else the first worker starts it, which lets Ctrl-C through
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
