@@ -19,7 +19,7 @@ from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
-from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_targets
+from awatt.detector.examples import Examples, ExamplesInput, check_texts
 from awatt.detector.finding import Finder, make_detections, split_long
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
@@ -28,6 +28,7 @@ from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
+from awatt.detector.targets import read_targets
 from awatt.detector.thresholds import AUTO, BALANCED, MODES, Floats, Threshold, f1, resolve, tune, without_nan
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, plural
