@@ -82,6 +82,7 @@ def _hand_out(tasks: SimpleQueue[_Task | None], connection: Connection) -> None:
             with suppress(Empty):
                 task = tasks.get(block=not given)
                 if task is None:
+                    connection.close()  # not in another thread: this one might then read from the next of its number
                     return
                 try:
                     connection.send(task.batch)
@@ -122,7 +123,7 @@ def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: 
             with interrupts_blocked():
                 process.start()
             theirs.close()  # so that it ends with the worker
-            stack.callback(_end, process, ours)
+            stack.callback(_end, process)
             yield ours
     finally:
         for name, value in before.items():
@@ -132,8 +133,7 @@ def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: 
                 os.environ[name] = value
 
 
-def _end(process: Any, connection: Connection) -> None:
-    connection.close()
+def _end(process: Any) -> None:
     process.terminate()
     process.join()
 
