@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -40,6 +40,13 @@ class Examples:
             examples = cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", given))
         elif isinstance(given, str | Path):
             examples = cls.read(given)
+        elif _is_table(given) or isinstance(given, bytes) or not isinstance(given, Iterable):
+            found, advice = (
+                ("a table", 'Give its rows: table.to_dict("records"), or in polars table.to_dicts()')
+                if _is_table(given)
+                else (quote(given), 'Give it in such a form, or as the path of a file, such as "examples.csv"')
+            )
+            raise AwattError(f'found {found}, but needs a form such as {{"food": ["Great pizza."]}}. {advice}.')
         else:
             examples = cls.from_pairs(map(_pair, given))
         return examples.validated()
@@ -86,7 +93,10 @@ class Examples:
 
     @classmethod
     def from_pairs(cls, pairs: Pairs, aspects: Iterable[str] = ()) -> Examples:
-        """From (sentence, aspects) pairs. ``aspects`` come first, in this order."""
+        """From (sentence, aspects) pairs. ``aspects`` come first, in this order.
+
+        A sentence that occurs again mentions the aspects of all its places; it cannot be off-topic in one of them.
+        """
         columns: dict[str, int] = {}
         rows: dict[str, set[int]] = {}
 
@@ -101,12 +111,14 @@ class Examples:
         for text, mentioned in pairs:
             mentioned = tuple(mentioned)
             if not isinstance(text, str) or not text.strip():
-                place = f" of aspect '{mentioned[0]}'" if mentioned else ""
-                raise AwattError(
-                    f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it."
-                )
+                raise _no_sentence(text, mentioned)
             check_characters(text, "an example")
-            rows.setdefault(text.strip(), set()).update(map(column, mentioned))
+            found = set(map(column, mentioned))
+            known = rows.setdefault(text.strip(), found)
+            if bool(known) != bool(found):
+                places = f"off-topic in one place and mentions '{list(columns)[min(known | found)]}' in another"
+                raise AwattError(f"the example {short_repr(text.strip())} is {places}. Remove it in one of them.")
+            known |= found
         check_count(len(columns))
         labels = np.zeros((len(rows), len(columns)), dtype=bool)
         for row, mentions in zip(labels, rows.values(), strict=True):
@@ -115,7 +127,10 @@ class Examples:
 
     @classmethod
     def from_indicators(cls, texts: Sequence[str], labels: Bools, aspects: Sequence[str]) -> Examples:
-        """From an indicator matrix (n_texts, n_aspects). Blank texts are dropped; labels of duplicates are merged."""
+        """From an indicator matrix (n_texts, n_aspects). Labels of duplicates are merged.
+
+        Blank texts without labels are dropped.
+        """
         check_count(len(aspects))
         aspects = [aspect.strip() for aspect in aspects]
         if "" in aspects:
@@ -126,6 +141,8 @@ class Examples:
         for text, row in zip(texts, labels, strict=True):
             if text.strip():
                 merged[text.strip()] = merged.get(text.strip(), False) | row
+            elif row.any():
+                raise _no_sentence(text, list(compress(aspects, row)))
         matrix = np.array(list(merged.values()), dtype=bool).reshape(len(merged), len(aspects))
         return cls(tuple(merged), tuple(aspects), matrix)
 
@@ -145,9 +162,8 @@ class Examples:
         """With more examples of an existing or new aspect; with None, with sentences that are off-topic from now on."""
         more = Examples.from_mapping({aspect: texts})
         kept = self.pairs()
-        if aspect is None:  # a correction: they were taken for something else
-            corrected = set(more.texts)
-            kept = [pair for pair in kept if pair[0] not in corrected]
+        corrected = set(more.texts)  # if they were taken for something else
+        kept = [(text, names) for text, names in kept if text not in corrected or (names and aspect is not None)]
         return Examples.from_pairs([*kept, *more.pairs()], [*self.aspects, *more.aspects])
 
     def without(self, aspect: str) -> Examples:
@@ -185,6 +201,11 @@ def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
     return record["text"], aspects
 
 
+def _no_sentence(text: object, mentioned: Sequence[str]) -> AwattError:
+    place = f" of aspect '{mentioned[0]}'" if mentioned else ""
+    return AwattError(f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it.")
+
+
 def _filled(records: Iterable[Record], path: str, text_column: str) -> Pairs:
     """The records with text; raise for one that has aspects alone. Spreadsheets write blank rows at the end."""
     for record in records:
@@ -216,14 +237,33 @@ def check_count(n_aspects: int) -> None:
         raise AwattError(f"there are {n_aspects:,} aspects, but at most {MAX_ASPECTS} are possible. {advice}")
 
 
+def check_listed(given: object, what: str = "texts") -> Iterable[Any]:
+    """Itself; raise for what is no list of texts, although iterating may give strings: a table gives its headers."""
+    found, advice = quote(given), f"Give the {what} themselves."
+    if _is_table(given):
+        found, advice = "a table", "Give one of its columns."
+    elif isinstance(given, Mapping):
+        found, advice = "a dictionary", "Give one of its values."
+    elif isinstance(given, str):
+        found, advice = f"the single text {found}", f"Put it in brackets; of a file, give the {what}."
+    elif isinstance(given, Iterable) and not isinstance(given, bytes):
+        return given
+    raise AwattError(f"found {found}, but a list of {what} is needed. {advice}")
+
+
+def check_text(text: object, several: str) -> list[str]:
+    """A single text as a list of one; raise for anything else. ``several`` is the method that reads several texts."""
+    if isinstance(text, list | tuple):
+        raise AwattError(f"found {plural(len(text), 'text')}, but one is needed. Use {several}.")
+    if not isinstance(text, str):
+        raise AwattError(f"the text is {quote(text)}, but a string is needed. Give one text; for many use {several}.")
+    check_characters(text, "the text")
+    return [text]
+
+
 def check_texts(texts: Iterable[object]) -> list[str]:
     """The texts as a list; raise for anything that is not a string, with its position."""
-    if isinstance(texts, str):
-        found = f"found the single text {short_repr(texts)}"
-        raise AwattError(f"{found}, but a list of texts is needed. Put it in brackets.")
-    if hasattr(texts, "columns"):
-        raise AwattError("found a table, but a list of texts is needed. Give one of its columns.")
-    checked: list[str] = list(texts)  # type: ignore[arg-type]  # which is checked here
+    checked: list[str] = list(check_listed(texts))  # what is in it is checked here
     if set(map(type, checked)) <= {str}:
         with suppress(UnicodeEncodeError):
             "".join(checked).encode()
@@ -231,10 +271,20 @@ def check_texts(texts: Iterable[object]) -> list[str]:
     for number, text in enumerate(checked):
         if not isinstance(text, str):
             advice = "Fill it in or leave it out."
-            raise AwattError(f"text number {number} is {short_repr(text)}, but a string is needed. {advice}")
+            raise AwattError(f"text number {number} is {quote(text)}, but a string is needed. {advice}")
         if not text.isascii():
             check_characters(text, f"text number {number}")
     return checked
+
+
+def quote(value: object) -> str:
+    """A value of Python as an error message quotes it, in one line."""
+    return "None" if value is None else short_repr(value).replace("\n", " ")
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is a data frame, of pandas or polars, or a table of pyarrow."""
+    return hasattr(value, "columns")
 
 
 def check_characters(text: str, what: str) -> None:
