@@ -18,9 +18,8 @@ MAX_CHARACTERS = 200  # of a value: enough to recognise it
 #: a year and a month, and perhaps a day and a time; with a dot and without a day it is a number, such as 1049.5
 DATE = re.compile(r"(\d{4})(?:[-/]|\.(?=\d+\D))(0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01])(\D.*)?)?")
 OTHER = "(other)"
-MISSING = frozenset(
-    ("n/a", "na", "nan", "null", "none", "-", "--", "?")
-)  # no value, in a column of numbers; in any case
+#: in a column of numbers, these in any case mean that there is no value
+MISSING = frozenset(("n/a", "na", "nan", "null", "none", "-", "--", "?"))
 
 Kind = Literal["time", "groups", "free"]
 
