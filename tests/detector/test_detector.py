@@ -359,6 +359,8 @@ def test_a_single_text_was_numbered_and_none_called_null() -> None:
         DETECTOR.detect(None)  # type: ignore[arg-type]
     with pytest.raises(AwattError, match=r"^the text is b'bytes', but .* use detect_reviews\.$"):
         DETECTOR.detect_review(b"bytes")  # type: ignore[arg-type]
+    with pytest.raises(AwattError, match="the text is a table, "):
+        DETECTOR.detect(type("Frame", (), {"columns": ["text"]})())
     with pytest.raises(AwattError, match="text number 1 is None, "):
         DETECTOR.detect_many(["fine", None])  # type: ignore[list-item]
 

@@ -41,12 +41,10 @@ class Examples:
         elif isinstance(given, str | Path):
             examples = cls.read(given)
         elif _is_table(given) or isinstance(given, bytes) or not isinstance(given, Iterable):
-            found, advice = (
-                ("a table", 'Give its rows: table.to_dict("records"), or in polars table.to_dicts()')
-                if _is_table(given)
-                else (quote(given), 'Give it in such a form, or as the path of a file, such as "examples.csv"')
-            )
-            raise AwattError(f'found {found}, but needs a form such as {{"food": ["Great pizza."]}}. {advice}.')
+            advice = 'Give it in such a form, or as the path of a file, such as "examples.csv".'
+            if _is_table(given):
+                advice = 'Give its rows: table.to_dict("records"), or in polars table.to_dicts().'
+            raise AwattError(f'found {quote(given)}, but needs a form such as {{"food": ["Great pizza."]}}. {advice}')
         else:
             examples = cls.from_pairs(map(_pair, given))
         return examples.validated()
@@ -241,7 +239,7 @@ def check_listed(given: object, what: str = "texts") -> Iterable[Any]:
     """Itself; raise for what is no list of texts, although iterating may give strings: a table gives its headers."""
     found, advice = quote(given), f"Give the {what} themselves."
     if _is_table(given):
-        found, advice = "a table", "Give one of its columns."
+        advice = "Give one of its columns."
     elif isinstance(given, Mapping):
         found, advice = "a dictionary", "Give one of its values."
     elif isinstance(given, str):
@@ -279,6 +277,8 @@ def check_texts(texts: Iterable[object]) -> list[str]:
 
 def quote(value: object) -> str:
     """A value of Python as an error message quotes it, in one line."""
+    if _is_table(value):
+        return "a table"
     return "None" if value is None else short_repr(value).replace("\n", " ")
 
 
