@@ -87,16 +87,29 @@ def test_values_that_identify_a_review_cannot_be_compared() -> None:
     assert columns["id"].groups[:3] == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize("word", ["n/a", "NA", "nan", "NULL", "None", "-", "--", "?", "", None, float("nan")])
+def test_one_cell_without_a_number_turned_a_column_of_numbers_into_text(word: object) -> None:
+    kind, names, places = groups(*(number / 4 for number in range(59)), word)
+    assert (kind, len(names), places[-1]) == ("groups", 5, -1)
+    assert groups("yes", "no", "?") == ("free", ["?", "no", "yes"], [2, 1, 0])  # of words it may be one
+
+
 def test_a_column_that_is_not_compared_says_what_it_has() -> None:
-    names = ("city", "id", "blank", "word", "stars")
+    names = ("city", "id", "blank", "word", "stars", "price", "some", "dashes")
     tally = Tally(names, ["food"])
     rows = range(100)
     values = {"city": ["Bonn"] * 100, "id": list(rows), "blank": [""] * 100, "stars": [n % 5 for n in rows]}
     values["word"] = [f"w{n // 2}" for n in rows]
+    values["price"] = [f"{n / 4}" if n < 95 else f"about {n}" for n in rows]
+    values["some"] = [f"name {n}" if n < 40 else "" for n in rows]
+    values["dashes"] = ["-"] * 100
     tally.add(values, np.ones((100, 1), dtype=bool))
     assert tally.others() == {
         "city": "only one value",
         "id": "a different value in every row",
         "blank": "no value",
         "word": "too many different values",
+        "price": "numbers, but also 'about 95'",
+        "some": "a different value in every row that has one",
+        "dashes": "only one value",
     }

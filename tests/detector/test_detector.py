@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,6 +47,7 @@ EXAMPLES = {
     ],
 }
 DETECTOR = AspectDetector.from_examples(EXAMPLES)
+TABLE = type("Table", (list,), {"columns": ["text", "aspects"]})(["text", "aspects"])  # iterates over its headers
 
 
 @pytest.fixture
@@ -277,7 +279,7 @@ def test_names_are_stripped_everywhere(tmp_path: Path) -> None:
 
 def test_an_unpaired_surrogate_is_an_error(detector: AspectDetector) -> None:
     for call in (detector.detect, detector.detect_review, lambda text: detector.predict_proba([text])):
-        with pytest.raises(AwattError, match=r"text number 0 contains an unpaired surrogate .* at character 4\."):
+        with pytest.raises(AwattError, match=r"text.* contains an unpaired surrogate .* at character 4\."):
             call("caf\udce9 au lait")
     with pytest.raises(AwattError, match="an example contains an unpaired surrogate"):
         detector.add_examples("food", ["soup \ud800"])
@@ -318,9 +320,12 @@ def test_a_sentence_under_two_aspects_mentions_both_and_duplicates_count_once() 
         ({"": ["x"]}, "an aspect is named ''"),
         ({3: ["x"]}, "an aspect is named 3"),
         ({f"a{n}": ["x"] for n in range(201)}, "201 aspects, but at most 200"),
+        (b"examples.jsonl", r"found b'examples.jsonl', but needs a form such as .* \"examples.csv\"\.$"),
+        (TABLE, r"^found a table, but needs a form such as .* Give its rows: table.to_dict\(\"re"),
+        (3, "found 3, but needs a form such as"),
     ],
 )
-def test_invalid_examples_are_an_error(examples: dict[str, list[str]], message: str) -> None:
+def test_invalid_examples_are_an_error(examples: Any, message: str) -> None:
     with pytest.raises(AwattError, match=message):
         AspectDetector.from_examples(examples)
 
@@ -347,8 +352,27 @@ def test_a_text_of_a_hundred_thousand_characters(text: str) -> None:
 def test_a_value_that_is_not_text_is_reported_with_its_position(value: object) -> None:
     with pytest.raises(AwattError, match=r"text number 1 is .*, but a string is needed"):
         DETECTOR.detect_many(["fine", value])  # type: ignore[list-item]
-    with pytest.raises(AwattError, match="text number 0 is"):
-        DETECTOR.detect(value)  # type: ignore[arg-type]
+
+
+def test_a_single_text_was_numbered_and_none_called_null() -> None:
+    with pytest.raises(AwattError, match=r"^the text is None, but a string is needed\. .* use detect_many\.$"):
+        DETECTOR.detect(None)  # type: ignore[arg-type]
+    with pytest.raises(AwattError, match=r"^the text is b'bytes', but .* use detect_reviews\.$"):
+        DETECTOR.detect_review(b"bytes")  # type: ignore[arg-type]
+    with pytest.raises(AwattError, match="the text is a table, "):
+        DETECTOR.detect(type("Frame", (), {"columns": ["text"]})())
+    with pytest.raises(AwattError, match="text number 1 is None, "):
+        DETECTOR.detect_many(["fine", None])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("parameters", [{"threshold": "foo"}, {"threshold": {"food": 2}}, {"mode": "foo"}])
+def test_a_wrong_parameter_was_noticed_at_the_first_detection_only(parameters: dict[str, Any]) -> None:
+    made = AspectDetector(**parameters)  # scikit-learn's rule: no checks here
+    with pytest.raises(AwattError, match=r"^(the threshold is|there is no mode 'foo')"):
+        made.fit(["Great pizza.", "Rude."], [["food"], []])
+    assert not hasattr(made, "fitted_")
+    with pytest.raises(AwattError, match=r"^(the threshold is|there is no mode 'foo')"):
+        AspectDetector.from_examples({"food": ["Great pizza."]}, **parameters)
 
 
 def test_a_single_text_instead_of_a_list_is_an_error() -> None:

@@ -47,6 +47,27 @@ def test_blank_rows_at_the_end_of_a_spreadsheet_were_refused(tmp_path: Path) -> 
     assert str(caught.value).startswith(f"{path}, line 3, column 'body': ")
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_off_topic_label_was_lost_beside_another_one(tmp_path: Path, order: int) -> None:
+    message = r"^the example 'Late\.' is off-topic in one place and mentions 'speed' in another\. Remove it in one"
+    pairs: list[tuple[str | None, list[str]]] = [("speed", ["Late.", "Late. "]), (None, [" Late."])]
+    with pytest.raises(AwattError, match=message):
+        AspectDetector.from_examples(dict(pairs[::order]))
+    with pytest.raises(AwattError, match=message):
+        AspectDetector.from_examples(
+            [{"text": texts[0], "aspects": [aspect] if aspect else []} for aspect, texts in pairs[::order]]
+        )
+    (path := tmp_path / "examples.csv").write_text("\n".join(["text,aspects", *["Late.,speed", "Late.,"][::order]]))
+    with pytest.raises(AwattError, match=message):
+        AspectDetector.from_examples(path)
+
+
+def test_a_blank_text_with_a_label_became_an_aspect_by_its_name() -> None:
+    with pytest.raises(AwattError, match=r"^an example of aspect 'b' is '  ', but a sentence is needed\. Fill it in"):
+        AspectDetector().fit(["late", "  "], [["speed"], ["b"]])
+    assert AspectDetector().fit(["late", "  "], [["speed"], []]).examples.texts == ("late",)
+
+
 def test_an_aspect_with_two_thresholds_is_refused() -> None:
     with pytest.raises(AwattError, match="given more than once for 'food'"):
         parse_thresholds(["food=0.2", "price=0.3", "food=0.9"])

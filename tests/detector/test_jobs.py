@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,3 +80,31 @@ def test_what_cannot_be_passed_to_a_worker_or_back_is_said_and_does_not_hang() -
         list(found([(0, Batch(["a"], [{"deep": nested(2000)}]))]))
     with pytest.raises(AwattError, match="a row cannot be passed to another process"):
         detect(["deep answer"], jobs=2)
+
+
+MASK = """
+import os
+import signal
+
+from awatt.detector.columns import Batch, Counts, DetectedBatch
+from awatt.detector.jobs import open_jobs
+
+
+class Masks:
+    def detect(self, detector, batch):
+        blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return DetectedBatch([], Counts(os.getpid(), int(blocked), 0, [], {}))
+
+
+if __name__ == "__main__":
+    with open_jobs(Masks(), Masks(), 2) as found:
+        counts = [batch.counts for _, batch in found((number, Batch(["a"], [])) for number in range(10))]
+    print({each.none for each in counts if each.rows != os.getpid()})
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal masks")
+def test_ctrl_c_while_the_first_worker_starts_printed_its_traceback(tmp_path: Path) -> None:
+    (script := tmp_path / "mask.py").write_text(MASK)  # a new process: in this one the resource tracker may run already
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert found.stdout == "{1}\n"

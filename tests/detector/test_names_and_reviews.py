@@ -22,6 +22,7 @@ from awatt.records.source import raise_error
 SAMPLE = load_sample()
 REVIEWS = list(SAMPLE.sentences)
 EXAMPLES = {"food": ["The pizza was cold.", "Tasty soup."], "service": ["A rude waiter.", "The waitress smiled."]}
+TABLE = type("Table", (list,), {"columns": ["text"]})(["text"])  # iterates over its headers
 TEXTS = ["The soup was cold.", "Our waiter was rude.", "We came on a Monday."]
 
 
@@ -146,6 +147,39 @@ def test_the_file_moves_the_thresholds() -> None:
     assert with_labels.thresholds().tolist() != with_file.thresholds().tolist()
     few = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS[:3])
     np.testing.assert_array_equal(few.predict_proba(TEXTS), alone.predict_proba(TEXTS))
+
+
+@pytest.mark.parametrize(
+    ("reviews", "message"),
+    [
+        (TABLE, r"^found a table, but a list of texts is needed\. Give one of its columns\.$"),
+        ({"text": REVIEWS}, r"^found a dictionary, but a list of texts is needed\. Give one of its values\.$"),
+        (Path("rev.csv"), r"^found \w+\('rev.csv'\), but a list of texts is needed\. Give the texts themselves\.$"),
+        ("rev.csv", r"^found the single text 'rev.csv', but .* of a file, give the texts\.$"),
+        (b"rev.csv", r"^found b'rev.csv', but a list of texts is needed\."),
+        (3, r"^found 3, but a list of texts is needed\."),
+    ],
+    ids=["table", "dictionary", "path", "text", "bytes", "number"],
+)
+def test_the_names_of_columns_were_learned_from_as_reviews(reviews: Any, message: str) -> None:
+    detector = AspectDetector.from_examples(EXAMPLES)
+    for learn in (
+        lambda: AspectDetector.from_examples(EXAMPLES, reviews=reviews),
+        lambda: AspectDetector.from_names(["food"], reviews=reviews),
+        lambda: AspectDetector().fit(TEXTS, [["food"], ["service"], []], reviews=reviews),
+        lambda: detector.use_reviews(reviews),
+        lambda: detector.detect_many(reviews),
+    ):
+        with pytest.raises(AwattError, match=message):
+            learn()
+    with pytest.raises(AwattError, match=message.replace("texts", "names")):
+        AspectDetector.from_names(reviews)
+
+
+def test_reviews_may_come_from_a_generator() -> None:
+    listed = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
+    generated = AspectDetector.from_examples(EXAMPLES, reviews=(text for text in REVIEWS))
+    np.testing.assert_array_equal(generated.predict_proba(TEXTS), listed.predict_proba(TEXTS))
 
 
 def test_the_file_is_kept_when_examples_are_added() -> None:
@@ -309,6 +343,8 @@ def test_a_sentence_that_was_corrected_to_none_kept_its_aspect() -> None:
     assert ("My keys.", ()) in detector.examples.pairs()
     detector.add_examples("food", ["My keys."])
     assert ("My keys.", ("food",)) in detector.examples.pairs()
+    detector.add_examples("staff", ["My keys."])
+    assert ("My keys.", ("food", "staff")) in detector.examples.pairs()
 
 
 def test_fit_scored_what_teaches_nothing() -> None:
@@ -320,8 +356,7 @@ def test_fit_scored_what_teaches_nothing() -> None:
 
 def test_natural_mistakes_are_named() -> None:
     detector = AspectDetector.from_names(["food", "staff"])
-    with pytest.raises(AwattError, match=r"found 2 texts, but detect reads one\. Use detect_many"):
+    with pytest.raises(AwattError, match=r"found 2 texts, but one is needed\. Use detect_many"):
         detector.detect(["Tasty soup.", "Rude waiter."])  # type: ignore[arg-type]
-    table = type("Table", (list,), {"columns": ["text"]})(["text"])
     with pytest.raises(AwattError, match="found a table, but a list of texts is needed"):
-        detector.predict(table)
+        detector.predict(TABLE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from awatt import suggest_aspects
+from awatt import AspectDetector, suggest_aspects
 from awatt.detector.models import load_model
 from awatt.detector.new_aspects import Topics
 from awatt.errors import AwattError
@@ -43,6 +45,29 @@ def test_the_number_of_suggestions_is_as_asked_and_some_can_be_skipped() -> None
         suggest_aspects(TEXTS, count=0)
 
 
+@pytest.mark.parametrize("number", [1.5, "3", None, True, 0, -1])
+def test_a_number_of_suggestions_that_is_none_was_rounded_or_a_raw_error(number: Any) -> None:
+    needed = rf"is {number!r}, but needs a whole number, at least 1\.$"
+    with pytest.raises(AwattError, match=f"^the number of aspects {needed}"):
+        suggest_aspects(TEXTS, number)
+    with pytest.raises(AwattError, match=f"^k {needed}"):
+        AspectDetector.from_names(["food"]).suggest(TEXTS, k=number)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("abc", "found the single text 'abc', but a list of texts is needed"),
+        (type("Table", (list,), {"columns": ["text"]})(["text"]), "found a table, but a list of texts is needed"),
+        ([None], "text number 0 is None, but a string is needed"),
+        (b"abc", "found b'abc', but a list of texts is needed"),
+    ],
+)
+def test_nothing_was_suggested_from_what_is_no_list_of_texts(texts: Any, message: str) -> None:
+    with pytest.raises(AwattError, match=message):
+        suggest_aspects(texts)
+
+
 @pytest.mark.parametrize("texts", [[], [""], ["!!!", "42"], ["Nice."] * 3])
 def test_nothing_is_suggested_where_there_is_nothing(texts: list[str]) -> None:
     assert suggest_aspects(texts) == []
@@ -56,4 +81,4 @@ def test_other_languages_are_grouped_without_knowing_their_nouns() -> None:
 def test_the_same_sentences_give_the_same_suggestions_with_the_accurate_model_too() -> None:
     names = [each.name for each in suggest_aspects(TEXTS, model="accurate")]
     assert "battery" in names
-    assert suggest_aspects(TEXTS) == suggest_aspects(list(TEXTS))
+    assert suggest_aspects(TEXTS) == suggest_aspects(text for text in TEXTS)

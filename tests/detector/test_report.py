@@ -113,7 +113,7 @@ def test_suggestions_are_uncertain_and_different() -> None:
     assert {"", "a rude waiter"}.isdisjoint(suggestion.text for suggestion in found)
     assert detector.suggest([], 3) == []
     assert len(detector.suggest(["one", "one"], 5)) == 1
-    with pytest.raises(AwattError, match="k is 0, but needs at least 1"):
+    with pytest.raises(AwattError, match="k is 0, but needs a whole number, at least 1"):
         detector.suggest(texts, 0)
 
 

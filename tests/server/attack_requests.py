@@ -78,7 +78,6 @@ BAD_BODIES: tuple[Any, ...] = (
     {"texts": "a"},
     {"texts": [None]},
     {"texts": [["a"]]},
-    {"texts": []},
     {"texts": ["a"], "threshold": -1},
     {"texts": ["a"], "threshold": 1e400},
     {"texts": ["a"], "threshold": [0.5]},

@@ -96,7 +96,12 @@ def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:
     made = client.get("/v1/project/by", params={"column": "stars"}).json()["comparison"]
     assert (made["groups"], made["counts"], made["aspects"][0]["name"]) == (["1", "2"], [20, 20], "food")
     assert [share["value"] for share in made["aspects"][0]["shares"]] == [0.0, 1.0]  # of the reviews
-    assert client.get("/v1/project/by", params={"column": "id"}).status_code == 422
+    for column, words in (
+        ("id", "the column 'id' has a different value in every row, so it cannot be compared."),
+        ("nope", "the reviews have no column 'nope' with a value. The columns are: 'stars', 'id'."),
+    ):
+        refused = client.get("/v1/project/by", params={"column": column})
+        assert (refused.status_code, refused.json()["error"]) == (422, words)
     within = client.get("/v1/project/by", params={"column": "stars", "where": ["id=1", "id=2"]}).json()["comparison"]
     assert within["counts"] == [1, 1]  # reviews with one of these values
     assert client.get("/v1/project/by", params={"where": ["city=Bonn"]}).status_code == 422
@@ -324,7 +329,7 @@ def there_names(client: Any) -> tuple[str, ...]:
 
 
 BAD = [
-    ("POST", "/v1/detect", {"texts": []}, 422, "texts"),
+    ("POST", "/v1/aspects/names", {"names": []}, 422, "names: list should have at least 1 item, found []."),
     ("POST", "/v1/detect", {"texts": [5]}, 422, "found 5"),
     ("POST", "/v1/detect", {"texts": ["x"] * 21}, 422, "21 texts in one request, but at most 20"),
     ("POST", "/v1/detect", {"texts": ["x" * 501]}, 422, "501 characters"),
@@ -457,6 +462,9 @@ def test_rows_that_cannot_be_read_are_named(client: Any) -> None:
     assert (response["reviews"], response["left_out"]) == (1, 2)
     assert response["faults"][0].startswith("the file, line 2")
     assert "no such column" in load(client, "a,b\n1,2\n", format="csv").json()["error"]
+    for content, format in (("a,b\n1,2\n", "csv"), ('{"a": "b"}\n', "jsonl")):
+        error = load(client, content, format=format).json()["error"]
+        assert error.endswith("Name the one that holds the text with column=NAME, or in the column list.")
     assert "no text" in load(client, "text,b\n,2\n", format="csv").json()["error"]
     assert "300 sentences" in load(client, "x\n" * 301, format="txt").json()["error"]
     long = "x" * 501
@@ -515,16 +523,17 @@ def test_a_full_queue_gives_503(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{"texts": ["Great pizza."]}, {"texts": ["Rude!", "ü"], "threshold": 0.1, "words": False}]
+    "body", [{"texts": []}, {"texts": ["Great pizza."]}, {"texts": ["Rude!", "ü"], "threshold": 0.1, "words": False}]
 )
 def test_the_short_way_of_a_detection_answers_as_the_application_does(sample: Any, body: dict[str, Any]) -> None:
     of_page = {"x-awatt-project": sample.get("/v1/project").json()["project"]}  # which goes through the application
     direct, through = (sample.post("/v1/detect", json=body, headers=headers) for headers in ({}, of_page))
     assert direct.json() == through.json()
+    assert len(direct.json()["detections"]) == len(body["texts"])  # none for no text, as in Python
     assert dict(direct.headers) == dict(through.headers)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"texts": []}', b'{"texts": [1]}', b'{"texts": ["a"], "x": 1}'])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"texts": [1]}', b'{"texts": ["a"], "x": 1}'])
 def test_the_application_says_what_is_wrong_with_a_detection(sample: Any, body: bytes) -> None:
     of_page = {"x-awatt-project": sample.get("/v1/project").json()["project"]}
     json_type = {"content-type": "application/json"}

@@ -189,10 +189,13 @@ def test_labels_of_others_stay_when_many_are_removed(client: Any) -> None:
         ("text,aspects\n" + "".join(f"Soup {n}.,food\n" for n in range(61)), "at most 60"),
         ("text,aspects\n" + "".join(f"Soup {n}.,food{n}\n" for n in range(9)), "at most 8"),
         (f"text,aspects\n{'x' * 501},food\n", "at most 500"),
+        ("text,aspects\nLate.,speed\nLate.,\n", "the example 'Late.' is off-topic in one place and mentions 'speed'"),
+        ('{"text": "Cold.", "aspects": []}\n{"b": 1}\n', "Name the one that holds the text 'text'."),
     ],
 )
 def test_labels_that_cannot_be_imported_change_nothing(client: Any, content: str, message: str) -> None:
-    response = client.post("/v1/project/examples?format=csv", content=content.encode(), headers=RAW)
+    format = "jsonl" if content.startswith("{") else "csv"
+    response = client.post(f"/v1/project/examples?format={format}", content=content.encode(), headers=RAW)
     assert response.status_code == 422
     assert message in response.json()["error"]
     assert client.get("/v1/project").json()["revision"] == 0

@@ -42,7 +42,9 @@ def test_without_a_token_only_health_responds(tmp_path: Path) -> None:
             response = client.get(path)
             assert response.status_code == 401
             assert "token" in response.json()["error"]
-        assert client.get("/v1/project", headers={"authorization": "Bearer wrong"}).status_code == 401
+        refused = client.get("/v1/project", headers={"authorization": "Bearer wrong"})
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized")
+        assert refused.json()["error"].startswith("the token is wrong. Send ")
         assert client.get("/v1/project", headers={"authorization": f"Bearer {TOKEN}é".encode()}).status_code == 401
         assert client.get("/v1/project", headers={"cookie": "awatt_8377="}).status_code == 401
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from awatt.arrays import Bools
-from awatt.detector.groups import Column, Kind, group_column
+from awatt.detector.groups import Column, Kind, group_column, is_number
 from awatt.detector.quality import Measure, wilson
 from awatt.errors import AwattError
-from awatt.records.formats import list_columns
+from awatt.records.formats import list_columns, short_repr
+
+NEARLY_NONE = 0.1  # share of the values up to which others than numbers stand out in a column of numbers
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,17 @@ class Tally:
     def others(self) -> dict[str, str]:
         """The columns that cannot be compared, and what they have instead of groups."""
         columns = [group_column(name, values) for name, values in self._values.items()]
-        return {column.name: _instead_of_groups(column) for column in columns if not column.comparable}
+        return {column.name: instead_of_groups(column) for column in columns if not column.comparable}
 
 
-def _instead_of_groups(column: Column) -> str:
+def instead_of_groups(column: Column) -> str:
+    """What a column has that cannot be compared."""
     with_value = [place for place in column.places if place >= 0]
     if len(set(with_value)) < 2:
         return "only one value" if with_value else "no value"
-    different = len(set(with_value)) == len(with_value)
-    return "a different value in every row" if different else "too many different values"
+    others = [place for place in with_value if not is_number(column.groups[place])]
+    if 0 < len(others) <= NEARLY_NONE * len(with_value):
+        return f"numbers, but also {short_repr(column.groups[others[0]])}"
+    if len(set(with_value)) < len(with_value):
+        return "too many different values"
+    return "a different value in every row" + (" that has one" if len(with_value) < len(column.places) else "")

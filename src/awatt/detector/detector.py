@@ -19,7 +19,7 @@ from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
-from awatt.detector.examples import Examples, ExamplesInput, check_texts, read_targets
+from awatt.detector.examples import Examples, ExamplesInput, check_listed, check_text, check_texts
 from awatt.detector.finding import Finder, make_detections, split_long
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
@@ -28,6 +28,7 @@ from awatt.detector.report import Report, make_report
 from awatt.detector.results import Detection, Review
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
+from awatt.detector.targets import read_targets
 from awatt.detector.thresholds import AUTO, BALANCED, MODES, Floats, Threshold, f1, resolve, tune, without_nan
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, plural
@@ -81,9 +82,7 @@ class AspectDetector:
     @classmethod
     def from_names(cls, names: Iterable[str], reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
         """A detector from the names of the aspects, or short descriptions, alone."""
-        if isinstance(names, str):
-            raise AwattError(f"the names are {short_repr(names)}, but a list of names is needed. Put it in brackets.")
-        return cls.from_examples({name: [] for name in names}, reviews, **parameters)
+        return cls.from_examples({name: [] for name in check_listed(names, "names")}, reviews, **parameters)
 
     def check(self, examples: Examples) -> None:
         """Raise if nothing can be learned from the examples, with a line that says what to do; warn of long ones."""
@@ -121,20 +120,23 @@ class AspectDetector:
 
     def _learn_anew(self, examples: Examples, reviews: Iterable[str] | Sentences | None) -> Self:
         self.reviews_ = self._sample(reviews)
-        return self.learn(examples)
+        self.learn(examples)
+        self._mode()  # raises for a wrong one now, not at the first detection
+        self.thresholds()  # likewise
+        return self
 
     def use_reviews(self, reviews: Iterable[str]) -> Self:
         """Learn again, with these unlabelled sentences as a sample of the file."""
         return self._learn_anew(self.examples, reviews)
 
     def _sample(self, reviews: Iterable[str] | Sentences | None) -> Sentences | None:
+        given = reviews if reviews is None or isinstance(reviews, Sentences) else check_listed(reviews)
         model = self.loaded_model
-        if reviews is None or not model.learns_from_reviews:
+        if given is None or not model.learns_from_reviews:
             return None
-        if isinstance(reviews, Sentences):
-            return reviews
-        first = reviews if isinstance(reviews, str) else islice(reviews, FIRST_ROWS)  # a single text is an error
-        return model.tokenize(sample_reviews(check_texts(first)))
+        if isinstance(given, Sentences):
+            return given
+        return model.tokenize(sample_reviews(check_texts(islice(given, FIRST_ROWS))))
 
     @property
     def reviews(self) -> Sentences | None:
@@ -236,9 +238,7 @@ class AspectDetector:
 
     def detect(self, text: str, threshold: Threshold | None = None) -> Detection:
         """Find the aspects in one sentence."""
-        if isinstance(text, list | tuple):
-            raise AwattError(f"found {plural(len(text), 'text')}, but detect reads one. Use detect_many.")
-        return self.detect_many([text], threshold)[0]
+        return self.detect_many(check_text(text, "detect_many"), threshold)[0]
 
     def detect_many(
         self, texts: Iterable[str], threshold: Threshold | None = None, words: bool = True
@@ -249,7 +249,7 @@ class AspectDetector:
 
     def detect_review(self, text: str, threshold: Threshold | None = None) -> Review:
         """Find the aspects in each sentence of a review; offsets refer to the whole text."""
-        return self.detect_reviews([text], threshold)[0]
+        return self.detect_reviews(check_text(text, "detect_reviews"), threshold)[0]
 
     def detect_reviews(
         self, texts: Iterable[str], threshold: Threshold | None = None, words: bool = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -40,6 +40,11 @@ class Examples:
             examples = cls.from_mapping(cast("Mapping[str | None, Sequence[str]]", given))
         elif isinstance(given, str | Path):
             examples = cls.read(given)
+        elif _is_table(given) or isinstance(given, bytes) or not isinstance(given, Iterable):
+            advice = 'Give it in such a form, or as the path of a file, such as "examples.csv".'
+            if _is_table(given):
+                advice = 'Give its rows: table.to_dict("records"), or in polars table.to_dicts().'
+            raise AwattError(f'found {quote(given)}, but needs a form such as {{"food": ["Great pizza."]}}. {advice}')
         else:
             examples = cls.from_pairs(map(_pair, given))
         return examples.validated()
@@ -86,7 +91,10 @@ class Examples:
 
     @classmethod
     def from_pairs(cls, pairs: Pairs, aspects: Iterable[str] = ()) -> Examples:
-        """From (sentence, aspects) pairs. ``aspects`` come first, in this order."""
+        """From (sentence, aspects) pairs. ``aspects`` come first, in this order.
+
+        A sentence that occurs again mentions the aspects of all its places; it cannot be off-topic in one of them.
+        """
         columns: dict[str, int] = {}
         rows: dict[str, set[int]] = {}
 
@@ -101,12 +109,14 @@ class Examples:
         for text, mentioned in pairs:
             mentioned = tuple(mentioned)
             if not isinstance(text, str) or not text.strip():
-                place = f" of aspect '{mentioned[0]}'" if mentioned else ""
-                raise AwattError(
-                    f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it."
-                )
+                raise _no_sentence(text, mentioned)
             check_characters(text, "an example")
-            rows.setdefault(text.strip(), set()).update(map(column, mentioned))
+            found = set(map(column, mentioned))
+            known = rows.setdefault(text.strip(), found)
+            if bool(known) != bool(found):
+                places = f"off-topic in one place and mentions '{list(columns)[min(known | found)]}' in another"
+                raise AwattError(f"the example {short_repr(text.strip())} is {places}. Remove it in one of them.")
+            known |= found
         check_count(len(columns))
         labels = np.zeros((len(rows), len(columns)), dtype=bool)
         for row, mentions in zip(labels, rows.values(), strict=True):
@@ -115,7 +125,10 @@ class Examples:
 
     @classmethod
     def from_indicators(cls, texts: Sequence[str], labels: Bools, aspects: Sequence[str]) -> Examples:
-        """From an indicator matrix (n_texts, n_aspects). Blank texts are dropped; labels of duplicates are merged."""
+        """From an indicator matrix (n_texts, n_aspects). Labels of duplicates are merged.
+
+        Blank texts without labels are dropped.
+        """
         check_count(len(aspects))
         aspects = [aspect.strip() for aspect in aspects]
         if "" in aspects:
@@ -126,6 +139,8 @@ class Examples:
         for text, row in zip(texts, labels, strict=True):
             if text.strip():
                 merged[text.strip()] = merged.get(text.strip(), False) | row
+            elif row.any():
+                raise _no_sentence(text, list(compress(aspects, row)))
         matrix = np.array(list(merged.values()), dtype=bool).reshape(len(merged), len(aspects))
         return cls(tuple(merged), tuple(aspects), matrix)
 
@@ -145,9 +160,8 @@ class Examples:
         """With more examples of an existing or new aspect; with None, with sentences that are off-topic from now on."""
         more = Examples.from_mapping({aspect: texts})
         kept = self.pairs()
-        if aspect is None:  # a correction: they were taken for something else
-            corrected = set(more.texts)
-            kept = [pair for pair in kept if pair[0] not in corrected]
+        corrected = set(more.texts)  # if they were taken for something else
+        kept = [(text, names) for text, names in kept if text not in corrected or (names and aspect is not None)]
         return Examples.from_pairs([*kept, *more.pairs()], [*self.aspects, *more.aspects])
 
     def without(self, aspect: str) -> Examples:
@@ -185,6 +199,11 @@ def _pair(record: Record | Mapping[str, Any]) -> tuple[str, Iterable[str]]:
     return record["text"], aspects
 
 
+def _no_sentence(text: object, mentioned: Sequence[str]) -> AwattError:
+    place = f" of aspect '{mentioned[0]}'" if mentioned else ""
+    return AwattError(f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it.")
+
+
 def _filled(records: Iterable[Record], path: str, text_column: str) -> Pairs:
     """The records with text; raise for one that has aspects alone. Spreadsheets write blank rows at the end."""
     for record in records:
@@ -216,14 +235,33 @@ def check_count(n_aspects: int) -> None:
         raise AwattError(f"there are {n_aspects:,} aspects, but at most {MAX_ASPECTS} are possible. {advice}")
 
 
+def check_listed(given: object, what: str = "texts") -> Iterable[Any]:
+    """Itself; raise for what is no list of texts, although iterating may give strings: a table gives its headers."""
+    found, advice = quote(given), f"Give the {what} themselves."
+    if _is_table(given):
+        advice = "Give one of its columns."
+    elif isinstance(given, Mapping):
+        found, advice = "a dictionary", "Give one of its values."
+    elif isinstance(given, str):
+        found, advice = f"the single text {found}", f"Put it in brackets; of a file, give the {what}."
+    elif isinstance(given, Iterable) and not isinstance(given, bytes):
+        return given
+    raise AwattError(f"found {found}, but a list of {what} is needed. {advice}")
+
+
+def check_text(text: object, several: str) -> list[str]:
+    """A single text as a list of one; raise for anything else. ``several`` is the method that reads several texts."""
+    if isinstance(text, list | tuple):
+        raise AwattError(f"found {plural(len(text), 'text')}, but one is needed. Use {several}.")
+    if not isinstance(text, str):
+        raise AwattError(f"the text is {quote(text)}, but a string is needed. Give one text; for many use {several}.")
+    check_characters(text, "the text")
+    return [text]
+
+
 def check_texts(texts: Iterable[object]) -> list[str]:
     """The texts as a list; raise for anything that is not a string, with its position."""
-    if isinstance(texts, str):
-        found = f"found the single text {short_repr(texts)}"
-        raise AwattError(f"{found}, but a list of texts is needed. Put it in brackets.")
-    if hasattr(texts, "columns"):
-        raise AwattError("found a table, but a list of texts is needed. Give one of its columns.")
-    checked: list[str] = list(texts)  # type: ignore[arg-type]  # which is checked here
+    checked: list[str] = list(check_listed(texts))  # what is in it is checked here
     if set(map(type, checked)) <= {str}:
         with suppress(UnicodeEncodeError):
             "".join(checked).encode()
@@ -231,10 +269,22 @@ def check_texts(texts: Iterable[object]) -> list[str]:
     for number, text in enumerate(checked):
         if not isinstance(text, str):
             advice = "Fill it in or leave it out."
-            raise AwattError(f"text number {number} is {short_repr(text)}, but a string is needed. {advice}")
+            raise AwattError(f"text number {number} is {quote(text)}, but a string is needed. {advice}")
         if not text.isascii():
             check_characters(text, f"text number {number}")
     return checked
+
+
+def quote(value: object) -> str:
+    """A value of Python as an error message quotes it, in one line."""
+    if _is_table(value):
+        return "a table"
+    return "None" if value is None else short_repr(value).replace("\n", " ")
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is a data frame, of pandas or polars, or a table of pyarrow."""
+    return hasattr(value, "columns")
 
 
 def check_characters(text: str, what: str) -> None:
@@ -245,77 +295,3 @@ def check_characters(text: str, what: str) -> None:
         except UnicodeEncodeError as error:
             found = f"{what} contains an unpaired surrogate ({text[error.start]!a}) at character {error.start + 1}"
             raise AwattError(f"{found}. Read the text as UTF-8.") from None
-
-
-def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[Bools, list[Any], bool]:
-    """``y`` as an indicator matrix (n_texts, n_classes), the classes, and whether ``y`` was such a matrix itself.
-
-    ``y`` is a list of label lists, or an indicator matrix: an array, a sparse matrix, lists of 0 and 1, or a data
-    frame, whose column names become the classes. Where the classes are known, its columns are found by their names.
-    """
-    columns = None if getattr(y, "columns", None) is None else list(y.columns)
-    for convert in ("toarray", "to_numpy"):
-        if hasattr(y, convert):
-            y = getattr(y, convert)()
-            break
-    rows = list(y)
-    if len(rows) != n_texts:
-        found = f"X has {plural(n_texts, 'text')}, but y has {plural(len(rows), 'row')}"
-        raise AwattError(f"{found}. Give one row per text.")
-    if all(isinstance(row, str) for row in rows):
-        rows = [[row] for row in rows]
-    for number, row in enumerate(rows):
-        if not isinstance(row, Iterable):
-            advice = 'Give [["food"], ["food", "price"], []] or an indicator matrix. Off-topic is [].'
-            raise AwattError(f"row {number} of y is {short_repr(row)}, but a list of labels is needed. {advice}")
-    rows = [list(row) for row in rows]
-    if getattr(y, "ndim", 1) == 1:
-        strings = [isinstance(label, str) for row in rows for label in row]
-        if all(strings):
-            return _from_label_lists(rows, classes)
-        if any(strings):
-            raise _not_a_label(rows)
-    matrix, classes = _from_matrix(rows, columns if classes is None else classes)
-    return matrix if columns is None else matrix[:, _places(columns, classes)], classes, True
-
-
-def _not_a_label(rows: list[list[Any]]) -> AwattError:
-    bad = ((number, label) for number, row in enumerate(rows) for label in row if not isinstance(label, str))
-    number, label = next(bad)
-    advice = "Leave it out: an off-topic text has an empty list." if label is None else "Give labels as strings."
-    return AwattError(f"row {number} of y has the label {short_repr(label)}, but a text is needed. {advice}")
-
-
-def _from_label_lists(rows: list[list[str]], classes: Sequence[Any] | None) -> tuple[Bools, list[Any], bool]:
-    found = list(classes) if classes is not None else sorted({label for row in rows for label in row})
-    columns = {label: column for column, label in enumerate(found)}
-    matrix = np.zeros((len(rows), len(found)), dtype=bool)
-    for number, row in enumerate(rows):
-        for label in row:
-            if label not in columns:
-                raise AwattError(f"y has the label {label!r}, which is not among the classes {short_repr(found)}.")
-            matrix[number, columns[label]] = True
-    return matrix, found, False
-
-
-def _from_matrix(rows: list[list[Any]], named: Sequence[Any] | None) -> tuple[Bools, list[Any]]:
-    width = len(rows[0]) if rows else 0
-    for number, row in enumerate(rows):
-        if len(row) != width or any(value not in (0, 1) for value in row):
-            needed = f"but an indicator matrix needs {plural(width, 'number')} per row, each 0 or 1"
-            raise AwattError(f"row {number} of y is {short_repr(row)}, {needed}. Or give lists of labels as strings.")
-    found = list(range(width)) if named is None else list(named)
-    if len(found) != width:
-        raise AwattError(f"y has {width} columns, but there are {len(found)} classes. Give one name per column.")
-    return np.array(rows, dtype=bool).reshape(len(rows), width), found
-
-
-def _places(columns: list[Any], classes: Sequence[Any]) -> list[int]:
-    """The place of each class among the columns of a data frame; in order if those are only numbered."""
-    given, wanted = (list(map(str, np.array(list(names)).tolist())) for names in (columns, classes))
-    if sorted(given) == sorted(wanted):
-        return list(map(given.index, wanted))
-    if columns == list(range(len(columns))):
-        return columns
-    found = f"y has the columns {short_repr(columns)}, but the classes are {short_repr(list(classes))}"
-    raise AwattError(f"{found}. Rename the columns, or give y.to_numpy() with one column per class, in this order.")

@@ -18,6 +18,8 @@ MAX_CHARACTERS = 200  # of a value: enough to recognise it
 #: a year and a month, and perhaps a day and a time; with a dot and without a day it is a number, such as 1049.5
 DATE = re.compile(r"(\d{4})(?:[-/]|\.(?=\d+\D))(0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01])(\D.*)?)?")
 OTHER = "(other)"
+#: in a column of numbers, these in any case mean that there is no value
+MISSING = frozenset(("n/a", "na", "nan", "null", "none", "-", "--", "?"))
 
 Kind = Literal["time", "groups", "free"]
 
@@ -51,8 +53,14 @@ def group_columns(rows: Sequence[Mapping[str, object]]) -> list[Column]:
 def group_column(name: str, values: Iterable[object]) -> Column:
     """The column with its values in groups: dates by period, many numbers by range, many texts by frequency."""
     texts = [_text(value) for value in values]
-    kind, groups, place_of = _group(Counter(text for text in texts if text))
-    return Column(name, kind, groups, [place_of[text] if text else -1 for text in texts])
+    kind, groups, place_of = _group(_without_missing(Counter(text for text in texts if text)))
+    return Column(name, kind, groups, [place_of.get(text, -1) for text in texts])
+
+
+def _without_missing(counts: Counter[str]) -> Mapping[str, int]:
+    """The values without the words for a missing one, if all others are numbers."""
+    rest = {value: count for value, count in counts.items() if value.lower() not in MISSING}
+    return rest if rest and all(map(is_number, rest)) else counts
 
 
 def _text(value: object) -> str:
@@ -73,7 +81,7 @@ def _group(counts: Mapping[str, int]) -> tuple[Kind, list[str], dict[str, int]]:
         return "free", values, own
     if len(counts) <= MAX_GROUPS:
         return "groups", values, own
-    if all(_number(value) is not None for value in values):
+    if all(map(is_number, values)):
         return "groups", *_ranges(counts)
     frequent = [
         value for value in sorted(counts, key=lambda each: (-counts[each], each)) if counts[value] >= MIN_REVIEWS
@@ -134,6 +142,11 @@ def _ranges(counts: Mapping[str, int]) -> tuple[list[str], dict[str, int]]:
     names = [f"{low:.{digits}g} to {high:.{digits}g}" for low, high in zip(ends[::2], ends[1::2], strict=True)]
     number_of_place = {place: number for number, place in enumerate(sorted(members))}
     return names, {value: number_of_place[place] for value, place in places.items()}
+
+
+def is_number(value: str) -> bool:
+    """Whether it is a finite number."""
+    return _number(value) is not None
 
 
 def _number(value: str) -> float | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -81,6 +82,7 @@ def _hand_out(tasks: SimpleQueue[_Task | None], connection: Connection) -> None:
             with suppress(Empty):
                 task = tasks.get(block=not given)
                 if task is None:
+                    connection.close()  # not in another thread: this one might then read from the next of its number
                     return
                 try:
                     connection.send(task.batch)
@@ -110,6 +112,8 @@ def _cannot_be_sent(error: Exception) -> AwattError:
 
 def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: ExitStack) -> Iterator[Connection]:
     context = get_context("spawn")  # a copy of this process could inherit locks that are held
+    if sys.platform != "win32":
+        resource_tracker.ensure_running()  # else the first worker starts it, which lets Ctrl-C through
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
@@ -119,7 +123,7 @@ def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: 
             with interrupts_blocked():
                 process.start()
             theirs.close()  # so that it ends with the worker
-            stack.callback(_end, process, ours)
+            stack.callback(_end, process)
             yield ours
     finally:
         for name, value in before.items():
@@ -129,8 +133,7 @@ def _start(detector: AspectDetector, make_tables: TableMaker, jobs: int, stack: 
                 os.environ[name] = value
 
 
-def _end(process: Any, connection: Connection) -> None:
-    connection.close()
+def _end(process: Any) -> None:
     process.terminate()
     process.join()
 

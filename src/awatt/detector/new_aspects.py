@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.arrays import Integers
+from awatt.detector.examples import check_texts
 from awatt.detector.models import FAST, Model, load_model
 from awatt.detector.nouns import FUNCTION_WORDS, SHORTEST, CountedWords, count_words, distinct, find_nouns
 from awatt.detector.reviews import read_reviews
-from awatt.errors import AwattError
+from awatt.detector.suggest import check_number
 from awatt.records.source import OnError, raise_error
 
 Floats = npt.NDArray[np.float64]
@@ -37,12 +38,11 @@ class SuggestedAspect:
     sentences: list[int]  # positions of three typical ones in the given list
 
 
-def suggest_aspects(texts: Sequence[str], count: int = 12, model: str | Path = FAST) -> list[SuggestedAspect]:
+def suggest_aspects(texts: Iterable[str], count: int = 12, model: str | Path = FAST) -> list[SuggestedAspect]:
     """What these sentences talk about, the most frequent first. Works best on English; needs no examples."""
-    if count < 1:
-        raise AwattError(f"the number of aspects is {count}, but needs at least 1.")
-    loaded = load_model(model)
-    return Topics.of(texts, loaded).suggest(loaded, count)
+    check_number(count, "the number of aspects")
+    checked, loaded = check_texts(texts), load_model(model)
+    return Topics.of(checked, loaded).suggest(loaded, count)
 
 
 def suggest_aspects_of_file(

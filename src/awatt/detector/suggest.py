@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from awatt.aspect_model.suggestions import CANDIDATES, choose, uncertainty
+from awatt.detector.examples import quote
 from awatt.detector.reviews import read_reviews
 from awatt.detector.thresholds import Floats, without_nan
 from awatt.errors import AwattError
@@ -35,8 +37,7 @@ def make_suggestions(
 
     ``scores`` (n_texts, n_aspects) are the scores of the texts, if already computed.
     """
-    if k < 1:
-        raise AwattError(f"k is {k}, but needs at least 1.")
+    check_number(k, "k")
     scores = detector.predict_proba(texts) if scores is None else scores
     known, model = np.flatnonzero(detector._known), detector.loaded_model
     if not len(known):
@@ -58,6 +59,12 @@ def make_suggestions(
         )
         for number in (numbers[place] for place in chosen.tolist())
     ]
+
+
+def check_number(number: object, what: str) -> None:
+    """Raise if it is no number of suggestions."""
+    if not isinstance(number, Integral) or isinstance(number, bool) or int(number) < 1:
+        raise AwattError(f"{what} is {quote(number)}, but needs a whole number, at least 1.")
 
 
 def suggest_from_file(

@@ -158,7 +158,7 @@ def _add_errors(app: FastAPI) -> None:
             return _error(400, "malformed", f"the body is not valid JSON ({first['ctx']['error']}). See /openapi.json.")
         field = ".".join(str(part) for part in first["loc"] if part != "body") or None
         found = "" if first["type"] == "missing" else f", found {short_repr(first.get('input'))}"
-        message = first["msg"].removeprefix("Value error, ").rstrip(".")
+        message = first["msg"].removeprefix("Value error, ").partition(" after validation")[0].rstrip(".")
         return _error(422, "invalid", f"{field or 'the body'}: {message[0].lower()}{message[1:]}{found}.", field)
 
     @app.exception_handler(400)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from awatt.detector.comparison import Comparison, compare
+from awatt.detector.comparison import Comparison, compare, instead_of_groups
 from awatt.detector.groups import Column, Kind
+from awatt.records.formats import list_columns
 from awatt.server.errors import ServiceError
 from awatt.server.responses import Documented
 from awatt.server.scope import Scope
@@ -62,8 +63,9 @@ def compare_by_column(workbench: Workbench, name: str | None, scope: Scope) -> B
         return compare_by_column(workbench, name, scope)  # other reviews were loaded meanwhile
     names = [aspect.name for aspect in content.aspects]
     comparable = [column for column in columns if column.comparable]
-    if name is not None and not any(column.name == name for column in comparable):
-        raise ServiceError(f"the column {name[:100]!r} cannot be compared: it has one value, or too many.", "column")
+    if name is not None and not (named := _find(columns, name)).comparable:
+        message = f"the column {name[:100]!r} has {instead_of_groups(named)}, so it cannot be compared."
+        raise ServiceError(message, "column")
     titles = [column.name for column in comparable]
     if not comparable or not names:
         return ByColumn(titles, None)
@@ -83,4 +85,5 @@ def _find(columns: Sequence[Column], name: str) -> Column:
     for column in columns:
         if column.name == name:
             return column
-    raise ServiceError(f"the reviews have no column {name[:100]!r}. Load the page again.", "column")
+    there = list_columns([column.name for column in columns])
+    raise ServiceError(f"the reviews have no column {name[:100]!r} with a value. The columns are: {there}.", "column")

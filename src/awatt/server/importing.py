@@ -39,7 +39,7 @@ def read_labelled(content: bytes, format: str, limits: Limits) -> Labelled:
 def _by_row(content: bytes, format: str, limits: Limits) -> Labelled:
     meter, is_escaped = Meter(limits.file, too_large), format.removesuffix(".gz") in SPREADSHEETS
     content, format = to_readable(content, format, meter)
-    with temporary_file(content, format) as path:
+    with temporary_file(content, format, "'text'") as path:
         missing = set(COLUMNS).difference(read_columns(path, format, limits))
         if missing:
             raise ServiceError(f"the file has no column {max(missing)!r}. {NEEDED}")

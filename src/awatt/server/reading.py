@@ -33,11 +33,15 @@ PREVIEW_SCAN = 1_000  # rows in which a preview looks for text
 PREVIEW_SECONDS = 10.0  # and for how long
 MAX_ERRORS = 20  # rows that could not be read, whose errors are kept
 N_SHOT = 5  # examples per aspect of a sample
+IN_LIST = "with column=NAME, or in the column list"  # how the column with the text is named
 
 
 @contextmanager
-def temporary_file(content: bytes, format: str) -> Iterator[Path]:
-    """The bytes as a temporary file, since the readers read files; error messages call it "the file"."""
+def temporary_file(content: bytes, format: str, named: str = IN_LIST) -> Iterator[Path]:
+    """The bytes as a temporary file, since the readers read files; error messages call it "the file".
+
+    ``named`` says in them how the column with the text is named.
+    """
     if format.removesuffix(".gz") not in FORMATS:
         known = f"json, xlsx, or one of {', '.join(FORMATS)}, optionally with .gz"
         raise ServiceError(f"the format is {format[:40]!r}, but must be {known}.")
@@ -47,9 +51,12 @@ def temporary_file(content: bytes, format: str) -> Iterator[Path]:
         try:
             yield path
         except DataError as error:
-            message = str(error).removeprefix(DataError("", path, error.line, error.column).args[0])
-            advice = message.replace("--text-column", "the column list")
-            raise DataError(advice, "the file", error.line, error.column) from None
+            raise _of_upload(error, named) from None
+
+
+def _of_upload(error: DataError, named: str = IN_LIST) -> DataError:
+    """The error without our path, and without the option of the command, which neither the page nor its API has."""
+    return DataError(error.message.replace("with --text-column", named), "the file", error.line, error.column)
 
 
 class _EnoughError(Exception):
@@ -161,7 +168,7 @@ def read_reviews(
                 text_column=column,
                 aspects_column=None,
                 format=format,
-                on_error=skip,
+                on_error=lambda error: skip(_of_upload(error)),
                 meter=meter,
             )
             for record in chain.from_iterable(batches):

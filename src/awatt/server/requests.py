@@ -67,7 +67,7 @@ class Body(BaseModel):
 class DetectBody(Body):
     """Texts in which to detect aspects."""
 
-    texts: list[Text] = Field(min_length=1, examples=[["The cheesecake is tasty."]])
+    texts: list[Text] = Field(examples=[["The cheesecake is tasty."]])
     threshold: Thresholds | None = Field(
         None,
         description="Used instead of the project's thresholds: balanced (auto is the same), precise, thorough or a "

@@ -58,6 +58,10 @@ LINK_USED = (
     "page once, in one browser. Restart awatt serve, or request another link: POST /v1/link with the token."
 )
 NEEDS_TOKEN = "a token is needed. Open the link that awatt serve printed, or send Authorization: Bearer TOKEN."
+WRONG_TOKEN = (
+    "the token is wrong. Send Authorization: Bearer TOKEN with the one that awatt serve printed at its start, "
+    "or that AWATT_TOKEN had then."
+)
 
 Refusal = tuple[int, str, str]  # status, code, message
 
@@ -139,7 +143,7 @@ class Guard:
         if not bearer and (session is None or not (is_page or is_equal(key, session.key))):
             if given and not await access.slow_down():
                 return 429, "too_many_guesses", "too many wrong tokens. Try again in a minute."
-            return 401, "unauthorized", NEEDS_TOKEN
+            return 401, "unauthorized", WRONG_TOKEN if given else NEEDS_TOKEN
         origin = headers.get("origin")
         if method not in SAFE_METHODS and origin not in access.origins and not (bearer and origin is None):
             message = f"the request comes from {str(origin)[:100]!r}, which is not this server's origin."
