@@ -285,6 +285,29 @@ main()
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "awatt: interrupted.\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "shown"),
+    [
+        (["explain", "日本 soup", "--aspects", "soup"], 0, r"\u65e5\u672c"),
+        (["detect", "in.csv", "--aspects", "soup", "--prefix", "a\udcff", "--out", "o.jsonl"], 2, "is not valid text"),
+        (["report", "in.csv", "--aspects", "soup", "--title", "a\udcff", "--html", "o.html"], 2, "is not valid text"),
+    ],
+)
+def test_what_cannot_be_encoded_was_a_traceback(arguments: list[str], code: int, shown: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\nThe soup was cold.\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "awatt", *map(os.fsencode, arguments)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == code
+    assert shown.encode() in ended.stdout + ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
 def test_the_package_is_a_command_too() -> None:
     ended = subprocess.run([sys.executable, "-m", "awatt", "--version"], capture_output=True, timeout=300, check=False)
     assert ended.returncode == 0

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from awatt import AspectDetector
 from awatt.aspect_model.model import BUNDLED
+from awatt.detector.examples import Examples
 from awatt.errors import AwattError
 
 TEXTS = [
@@ -156,6 +157,20 @@ def test_a_change_of_the_model_requires_learning_again() -> None:
     assert "AspectDetector" in detector._repr_html_()
     assert detector.add_examples("food", ["Tasty soup."]).detect("soup").scores  # learns from all examples anew
     check_is_fitted(detector)
+
+
+def test_a_model_changed_by_set_params_read_the_sample_of_another_one() -> None:
+    """The sample is kept as token ids, which are other words for another model."""
+    detector = AspectDetector.from_examples({"food": ["Tasty soup."]}, reviews=TEXTS * 5)
+    detector.set_params(model="accurate")
+    with pytest.raises(AwattError, match="learned with the model 'fast', but its model is now 'accurate'"):
+        detector.add_examples("food", ["Cold pasta."])
+
+
+def test_labels_without_lists_were_taken_for_lists_of_letters() -> None:
+    detector = AspectDetector().fit(["great pizza", "rude waiter", "my birthday"], ["food", "service", []])
+    assert detector.classes_.tolist() == ["food", "service"]
+    assert Examples.from_pairs([("great pizza", "food")]).aspects == ("food",)
 
 
 def test_pipeline() -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from awatt import AspectDetector
 from awatt.aspect_model.model import shares
 from awatt.detector.thresholds import Threshold, best_threshold, change_thresholds, f1, resolve, tune
 
 
 def aimed(aim: str) -> np.ndarray:  # type: ignore[type-arg]
     return np.array({"balanced": [0.4, 0.3], "precise": [0.9, 0.8], "thorough": [0.2, 0.1]}[aim])
+
+
+def test_thresholds_of_one_call_reset_those_of_other_aspects() -> None:
+    detector = AspectDetector.from_examples({"food": ["Tasty soup."], "staff": ["Rude waiter."]}, threshold=0.9)
+    assert detector.thresholds({"food": 0.5}).tolist() == [0.5, 0.9]
+    assert detector.thresholds().tolist() == [0.9, 0.9]
 
 
 def test_shares_are_a_softmax_of_log_odds() -> None:

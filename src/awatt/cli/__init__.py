@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -118,18 +119,23 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _open_missing_streams() -> None:
-    """Replace standard streams that were closed from the start with the null device."""
+def _prepare_streams() -> None:
+    """Replace standard streams that were closed from the start with the null device.
+
+    What the encoding of stdout does not have is written as an escape, such as \\u20ac.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (open until exit)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def main() -> None:
     """Run the command. Errors that the user can fix are one line, never a traceback."""
     # numpy's matrix products are small here: starting a second thread costs more than it saves.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _open_missing_streams()
+    _prepare_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()  # a full disk raises here, not at interpreter exit
@@ -150,6 +156,11 @@ def main() -> None:
     except OSError as error:
         say(describe_error(error))
         code = 1 if _is_disk_error(error) else 2
+        _discard_output()
+    except UnicodeEncodeError as error:
+        place = error.object[max(0, error.start - 10) : error.end]
+        say(f"{place!r} is not valid text. Check the options and the names of files.")
+        code = 2
         _discard_output()
     except MemoryError:
         say("out of memory.")

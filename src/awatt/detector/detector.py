@@ -29,7 +29,18 @@ from awatt.detector.results import Detection, Review
 from awatt.detector.reviews import FIRST_ROWS, sample_reviews
 from awatt.detector.suggest import Suggestion, make_suggestions
 from awatt.detector.targets import read_targets
-from awatt.detector.thresholds import AUTO, BALANCED, MODES, Floats, Threshold, f1, resolve, tune, without_nan
+from awatt.detector.thresholds import (
+    AUTO,
+    BALANCED,
+    MODES,
+    Floats,
+    Threshold,
+    change_thresholds,
+    f1,
+    resolve,
+    tune,
+    without_nan,
+)
 from awatt.detector.words import find_sentences
 from awatt.errors import AwattError, plural
 from awatt.records.formats import short_repr
@@ -107,6 +118,11 @@ class AspectDetector:
 
         An aspect without an example is detected by its name, if the model can; else its score is always 0.
         """
+        if self.reviews is not None and hasattr(self, "fitted_"):
+            self._check_model()  # another model would read the sample as other words
+        return self._learn(examples)
+
+    def _learn(self, examples: Examples) -> Self:
         model, known = self.loaded_model, self._can_know(examples.aspects, examples.counts)
         fitted = None
         if known.any():
@@ -120,7 +136,7 @@ class AspectDetector:
 
     def _learn_anew(self, examples: Examples, reviews: Iterable[str] | Sentences | None) -> Self:
         self.reviews_ = self._sample(reviews)
-        self.learn(examples)
+        self._learn(examples)
         self._mode()  # raises for a wrong one now, not at the first detection
         self.thresholds()  # likewise
         return self
@@ -301,7 +317,8 @@ class AspectDetector:
     def thresholds(self, threshold: Threshold | None = None) -> Floats:
         """The lowest score at which each aspect is found; NaN where the model decides per sentence. (n_aspects,)"""
         self._check_model()
-        aspects, wanted = self.aspects, self.threshold if threshold is None else threshold
+        aspects = self.aspects
+        wanted = self.threshold if threshold is None else change_thresholds(self.threshold, threshold, aspects)
         cut = resolve(wanted, aspects, self._aimed_thresholds)
         return np.maximum(cut, 1e-12)  # a score of 0, as blank texts have, is never a detection
 

@@ -107,7 +107,7 @@ class Examples:
         for aspect in aspects:
             column(aspect)
         for text, mentioned in pairs:
-            mentioned = tuple(mentioned)
+            mentioned = (mentioned,) if isinstance(mentioned, str) else tuple(mentioned)
             if not isinstance(text, str) or not text.strip():
                 raise _no_sentence(text, mentioned)
             check_characters(text, "an example")

@@ -27,8 +27,7 @@ def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[B
     if len(rows) != n_texts:
         found = f"X has {plural(n_texts, 'text')}, but y has {plural(len(rows), 'row')}"
         raise AwattError(f"{found}. Give one row per text.")
-    if all(isinstance(row, str) for row in rows):
-        rows = [[row] for row in rows]
+    rows = [[row] if isinstance(row, str) else row for row in rows]
     for number, row in enumerate(rows):
         if not isinstance(row, Iterable):
             advice = 'Give [["food"], ["food", "price"], []] or an indicator matrix. Off-topic is [].'
