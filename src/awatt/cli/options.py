@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from awatt.errors import DataError
     from awatt.records.source import OnError
 
 FORMATS = "jsonl, csv, tsv, parquet or txt, optionally with .gz"
@@ -188,12 +189,17 @@ def say_more_rows(count: int) -> None:
 @contextmanager
 def bad_rows_left_out() -> Iterator[OnError]:
     """Within, rows that cannot be read are listed on stderr and left out; if there were any, exit with 3 at the end."""
-    faults: dict[str, None] = {}  # each once, also if a file is read twice
+    count = 0
+
+    def leave_out(error: DataError) -> None:
+        nonlocal count
+        count += 1
+        if count <= MAX_LISTED:
+            say(str(error))
+
     try:
-        yield lambda fault: faults.update({str(fault): None})
+        yield leave_out
     finally:
-        for fault in list(faults)[:MAX_LISTED]:
-            say(fault)
-        say_more_rows(len(faults) - MAX_LISTED)
-    if faults:
+        say_more_rows(count - MAX_LISTED)
+    if count:
         raise typer.Exit(3)
