@@ -77,8 +77,12 @@ def expect_under_posterior(learned: LearnedAspects, thresholds: Floats) -> Expec
 
     Labels are drawn, too, because any measurement has only a limited number of labels: of a rare aspect only a few.
     """
-    calibration, values = learned.calibration, learned.known_values
-    weights = learned.known_weights[:, None]
+    of_file = learned.known_weights > 0
+    calibration, values, weights = (
+        learned.calibration,
+        learned.known_values[of_file],
+        learned.known_weights[of_file, None],
+    )
     accepted = logistic(calibration.logits(values)) >= thresholds
     n_values = values.shape[2]
     rng = np.random.default_rng(0)

@@ -126,7 +126,8 @@ def learn(
     if fitted.biases is not None:
         known = np.minimum(1.0, given.labels.sum(0) / ENOUGH_EXAMPLES)
         own = move_towards(np.full(n_aspects, NAME_THRESHOLD), FILE_THRESHOLD, known)
-    cuts = _thresholds(own, calibration, values, weights, n_drawn)
+    of_file = weights > 0
+    cuts = _thresholds(own, calibration, values[of_file], weights[of_file], n_drawn)
     return LearnedAspects(fitted.evidence, fitted.biases, words, calibration, values, weights, n_drawn, n_reviews, cuts)
 
 
