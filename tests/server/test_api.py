@@ -80,10 +80,25 @@ def test_the_quality_is_measured_on_a_random_sample_that_was_not_learned(client:
     food = measured["quality"]["aspects"][0]
     assert food["mentioned"] == sum("soup" in texts[each] for each in (first, second, *rest[:10]))
     assert food["recall"]["low"] < food["recall"]["value"] == 1.0
-    # Wrong labels show as errors, although the project's detector has learned them.
-    for each in (first, second, *rest[:10]):
-        client.put(f"/v1/project/sentences/{each}", json={"aspects": [] if "soup" in texts[each] else [key]})
-    assert client.get("/v1/project/quality").json()["quality"]["overall"]["right"] == 0
+    # A wrong label shows as an error, although the project's detector has learned it.
+    wrong = next(each for each in (first, second, *rest[:10]) if "soup" in texts[each])
+    client.put(f"/v1/project/sentences/{wrong}", json={"aspects": []})
+    overall = client.get("/v1/project/quality").json()["quality"]["overall"]
+    assert overall["found"] == overall["right"] + 1 == food["mentioned"]
+
+
+def test_with_everything_labelled_the_measured_quality_was_that_of_the_names_alone(client: Any) -> None:
+    texts = [f"{thing} number {number}." for thing in ("The blorf was glim", "We left at") for number in range(15)]
+    load(client, "\n".join(texts), format="txt", split="false")
+    key = client.post("/v1/aspects", json={"name": "price", "examples": []}).json()["aspects"][0]["id"]
+    ids, read = (client.get("/v1/project/sentences").json()[name] for name in ("ids", "texts"))
+    labels = [{"id": each, "aspects": [key] if "blorf" in text else []} for each, text in zip(ids, read, strict=True)]
+    client.post("/v1/project/labels", json={"labels": labels})
+    measured = client.get("/v1/project/quality").json()
+    assert (measured["labelled"], measured["quality"]["overall"]["right"]) == (30, 15)
+    points = client.get("/v1/project/quality/course").json()["points"]
+    assert [point["n_examples"] for point in points] == [0, 30]
+    assert points[-1]["quality"] == measured["quality"]
 
 
 def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:

@@ -274,6 +274,8 @@ def test_exported_labels_are_imported_and_what_two_people_said_is_compared(page:
     labels = b"text,aspects\nThe waiter was kind.,staff\nThe parking was free.,\nWe paid for the parking.,cars\n"
     page.set_input_files("#import-file", {"name": "old.csv", "mimeType": "text/csv", "buffer": labels})
     wait_for_text(page, "#message", "3 labelled sentences imported from old.csv")
+    page.set_input_files("#import-file", {"name": "old.csv", "mimeType": "text/csv", "buffer": labels})
+    wait_for_text(page, "#message", "Nothing new: all that old.csv has is here already.")
     load(page, "reviews.xlsx", make_xlsx(ROWS))
     settle(page)
     page.click("#tab-aspects")

@@ -100,6 +100,7 @@ def test_what_an_action_changed_is_listed_with_what_was_found_before(page: Any) 
     page.click("#by-name button")
     page.wait_for_selector("#pick-only")
     assert page.inner_text("#pick-only .name") == "Guesses"  # what was found, the surest first
+    until(page, "state.chosen === state.rows[0]")  # Enter labelled a sentence that was not on the screen
     scores = [float(text) for text in page.locator("#rows .chip.guess small").all_inner_texts()]
     assert scores[0] == max(scores)
     page.wait_for_selector("#pick-changed")

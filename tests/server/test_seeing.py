@@ -283,6 +283,6 @@ def test_a_random_sample_is_labelled_and_the_course_of_its_quality_drawn(page: A
     page.wait_for_selector("#course svg")
     assert page.locator("#course svg").count() == 3  # F1, precision, recall
     assert "20 random sentences" in page.inner_text("#measured")
-    assert re.search(r"30 examples\s*\d\d:\d\d", page.locator("#course svg").first.text_content())  # added today
+    assert re.search(r"50 examples\s*\d\d:\d\d", page.locator("#course svg").first.text_content())  # added today
     page.select_option("#course-of", "food")
     page.wait_for_function("() => document.getElementById('course-of').value === 'food'")

@@ -454,9 +454,10 @@ def test_the_lines_of_python_work(page: Any, server: Server, tmp_path: Any) -> N
     refresh(page)
     await_revision(page, server)
     page.click("#tab-export")
-    with page.expect_download() as saved:
-        page.click("a[href$='examples.jsonl']")
-    saved.value.save_as(tmp_path / "awatt-examples.jsonl")
+    for name in ("examples.jsonl", "results.jsonl"):
+        with page.expect_download() as saved:
+            page.click(f"a[href$='/{name}']")
+        saved.value.save_as(tmp_path / f"awatt-{name}")
     code = page.locator("pre").first.inner_text()
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")

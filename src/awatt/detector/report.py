@@ -34,7 +34,8 @@ RESAMPLES = 1000
 UNKNOWN = "The quality cannot be estimated yet. "
 NO_LABELS = "Label some thirty randomly chosen sentences of your reviews, including off-topic ones."
 NO_REVIEWS = (
-    "Give your reviews, too, and label some thirty randomly chosen sentences of them, including off-topic ones."
+    "That takes your reviews, too, and some thirty labelled sentences of them, "
+    "chosen at random, off-topic ones included."
 )
 
 

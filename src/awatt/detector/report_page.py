@@ -109,7 +109,7 @@ class ReportPage:
         cells = "".join(_quality_row(row, colours.get(row.name, "#5d6570")) for row in rows)
         titles = "".join(f'<th scope="col"{" class=number" if n else ""}>{head}</th>' for n, head in enumerate(heads))
         said = f"Measured on {plural(self.quality.n_sentences, 'random sentence')} that a person labelled"
-        note = f"<p>{said}, with a detector that did not learn from them; in brackets the 95 % intervals.</p>"
+        note = f"<p>{said}, left out of what the detector learned from; in brackets the 95 % intervals.</p>"
         table = f'<div class="scroll"><table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table></div>'
         return note + table + _course(self.course)
 

@@ -57,7 +57,9 @@ function showGuesses(guessed) {
     [...spread(rows.filter((row) => !isScrap(row))), ...rows.filter(isScrap)].forEach((row, place) => rank.set(row, Math.min(place, rank.get(row) ?? Infinity)));
   }
   const rows = [...rank.keys()].sort((a, b) => rank.get(a) - rank.get(b));
-  if (rows.length) setFilter({ ...NO_FILTER, only: new Set(rows.map((row) => state.ids[row])), title: "Guesses" });
+  if (!rows.length) return;
+  state.chosen = null; // keys act on the first of them, not on one that is out of sight
+  setFilter({ ...NO_FILTER, only: new Set(rows.map((row) => state.ids[row])), title: "Guesses" });
 }
 
 // A name is sent when its field loses the focus, an example with Enter. By the time of the response, everything may have been redrawn.
@@ -138,7 +140,7 @@ function drawQuality() {
       : report.n_reviews === null ? null : el("p", {}, el("strong", {}, "The quality cannot be estimated yet."), " Label some thirty randomly chosen sentences, including those that mention none of the aspects."),
     report.f1 === null ? null : el("p", {}, `Each of the ${report.n_examples} examples was predicted from others only: F1 ${two(report.f1)}.`),
     report.confusions.length ? el("p", {}, "Often confused: ", report.confusions.slice(0, 5).map((c) => `${c.aspects.join(" and ")} (${c.mixed_up} of ${c.examples} examples)`).join("; "), ".") : null,
-    report.suspects.length ? el("p", {}, `${counted(report.suspects.length, "example")} may be mislabelled (marked below).`) : null);
+    report.suspects.length ? el("p", {}, `${counted(report.suspects.length, "example")} may be mislabelled (marked among the examples).`) : null);
 }
 
 export function draw() {

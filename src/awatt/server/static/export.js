@@ -1,4 +1,4 @@
-// Downloads, and code that gives the same results without the page.
+// Downloads, and code that learns the same without the page.
 
 import * as api from "./api.js";
 import { byId, copy, el, emptyState, notify } from "./dom.js";
@@ -29,7 +29,7 @@ function thresholdOptions(known) {
 function codeOptions() {
   const { examples, model } = state.project, inFile = aspects().filter((a) => examples.some((e) => e.aspects.includes(a.id))), guessed = aspects().filter((a) => isGuess(a) && !a.name.includes(","));
   const names = guessed.map((a) => a.name), hasFile = examples.length > 0 || !names.length, other = model !== "fast";
-  const python = `${other ? `, model=${JSON.stringify(model)}` : ""}${thresholdOptions(hasFile ? inFile : guessed).python}`;
+  const python = `${state.texts.length ? ", reviews=reviews" : ""}${other ? `, model=${JSON.stringify(model)}` : ""}${thresholdOptions(hasFile ? inFile : guessed).python}`;
   return {
     python: hasFile ? `from_examples("awatt-examples.jsonl"${python})${names.length ? `  # without ${names.join(", ")}: no examples` : ""}` : `from_names(${JSON.stringify(names)}${python})`,
     command: `${hasFile ? " --examples awatt-examples.jsonl" : ""}${names.length ? ` --aspects ${quoted(names.join())}` : ""}${other ? ` --model ${quoted(model)}` : ""}${thresholdOptions([...inFile, ...guessed]).command}`,
@@ -58,7 +58,7 @@ export function draw() {
       el("div", { className: "card" }, el("h2", {}, "Examples and detector"), el("ul", { className: "plain" }, link("examples.jsonl", "Examples", "including your labels"), link("detector.zip", "Detector", "a folder with the model; works offline")))),
     el("h2", {}, "Without this page"),
     el("div", { className: "cards two" },
-      code("Python", `from awatt import AspectDetector\n\ndetector = AspectDetector.${options.python}\nprint(detector.detect("The soup was cold."))`),
+      code("Python", `${state.texts.length ? `import json\n\nfrom awatt import AspectDetector\n\nreviews = [json.loads(line)["text"] for line in open("awatt-results.jsonl", encoding="utf-8")]` : "from awatt import AspectDetector\n"}\ndetector = AspectDetector.${options.python}\nprint(detector.detect("The soup was cold."))`),
       code("Command", `awatt detect reviews.csv${options.command} --out found.jsonl\nawatt report reviews.csv --reviews${options.command} --html report.html`),
       code("API", `curl ${location.origin}/v1/detect \\\n  -H "Authorization: Bearer $AWATT_TOKEN" \\\n  -H "Content-Type: application/json" \\\n  -d '{"texts": ["The soup was cold."]}'`)));
 }

@@ -3,12 +3,13 @@
 import * as api from "./api.js";
 import { counted, el, notify } from "./dom.js";
 import { formatOf } from "./formats.js";
-import { enqueue, reload } from "./state.js";
+import { enqueue, reload, state } from "./state.js";
 
 export async function importLabels(content, format, name) {
+  const { revision } = state.project;
   try {
     const { examples } = await enqueue(() => api.upload(`/v1/project/examples?${new URLSearchParams({ format, name })}`, content));
-    if (await reload()) notify(`${counted(examples, "labelled sentence")} imported from ${name}. Undo takes them back.`);
+    if (await reload()) notify(state.project.revision === revision ? `Nothing new: all that ${name} has is here already.` : `${counted(examples, "labelled sentence")} imported from ${name}. Undo takes them back.`);
     return true;
   } catch (error) {
     notify(error.message, true);

@@ -83,7 +83,7 @@ export function drawMeasured() {
   }
   const { quality } = sample, row = (each) => el("tr", {}, el("th", { scope: "row" }, each.name), ...[each.precision, each.recall, each.f1].map((one) => el("td", {}, two(one))));
   fill(measured, heading,
-    el("p", {}, `On ${counted(sample.labelled, "random sentence")}, found by a detector that did not learn from them; in brackets the 95 % intervals.`),
+    el("p", {}, `On ${counted(sample.labelled, "random sentence")}, each fifth of them found by a detector that learned from all other labels; in brackets the 95 % intervals.`),
     quality.overall.f1 ? null : el("p", {}, "None of them mentions an aspect, and none was found in them: label more."),
     el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Measured quality" }, el("table", { id: "measured-table" },
       el("thead", {}, el("tr", {}, ...["Aspect", "Precision", "Recall", "F1"].map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, row(quality.overall), ...quality.aspects.map((each) => row(each))))),
