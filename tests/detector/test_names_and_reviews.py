@@ -14,6 +14,7 @@ import pytest
 
 from awatt import AspectDetector
 from awatt.data.corpus import load_sample
+from awatt.detector.examples import Examples
 from awatt.detector.opening import open_detector, parse_names
 from awatt.detector.reviews import read_reviews, read_sample, sample_reviews
 from awatt.errors import AwattError
@@ -180,6 +181,22 @@ def test_reviews_may_come_from_a_generator() -> None:
     listed = AspectDetector.from_examples(EXAMPLES, reviews=REVIEWS)
     generated = AspectDetector.from_examples(EXAMPLES, reviews=(text for text in REVIEWS))
     np.testing.assert_array_equal(generated.predict_proba(TEXTS), listed.predict_proba(TEXTS))
+
+
+def test_scores_depended_on_the_order_of_aspects_and_examples() -> None:
+    sample = load_sample()
+    names = ["food", "service", "bed", "screen"]
+    pairs = [
+        (sample.sentences[row], [name for name in names if sample.mentions[row, sample.aspects.index(name)]])
+        for row in range(0, 120, 2)
+    ]
+    found = []
+    for order in (1, -1):
+        examples = Examples.from_pairs(pairs[::order], names[::order])
+        detector = AspectDetector.from_examples(examples, reviews=sample.sentences[:300])
+        scores = detector.predict_proba(sample.sentences[1:120:2])
+        found.append(scores[:, ::order])
+    np.testing.assert_allclose(*found, atol=1e-5)
 
 
 def test_the_file_is_kept_when_examples_are_added() -> None:

@@ -12,6 +12,8 @@ the posterior says how sure this is; the report's intervals come from it.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -144,9 +146,17 @@ def drawn_weights(labels: Bools) -> Floats:
     return weights * float(enough and weights[labels.any(1)].sum() >= FEWEST_DRAWN)
 
 
-def assign_folds(labels: Bools, n_folds: int) -> npt.NDArray[np.int64]:
-    """Folds for cross-fitting, each with about as many sentences of every aspect. (n_labelled,)"""
-    first_aspect = np.where(labels.any(1), labels.argmax(1), labels.shape[1])
+def assign_folds(labels: Bools, keys: Sequence[bytes], n_folds: int) -> npt.NDArray[np.int64]:
+    """Folds for cross-fitting, each with about as many sentences of every aspect. (n_labelled,)
+
+    They follow from the sentences' ``keys``, each another one: in whatever order sentences and aspects come, the same
+    labels give the same folds.
+    """
+    digests = [hashlib.blake2b(key, digest_size=8).digest() for key in keys]
+    rows = np.array(sorted(range(len(keys)), key=digests.__getitem__), dtype=np.int64)
+    columns = sorted(labels[rows].T, key=lambda column: column.tobytes())
+    ordered = np.stack(columns, 1) if columns else labels[rows]
+    first_aspect = np.where(ordered.any(1), ordered.argmax(1), ordered.shape[1])
     folds = np.empty(len(labels), dtype=np.int64)
-    folds[np.argsort(first_aspect, kind="stable")] = np.arange(len(labels)) % n_folds
+    folds[rows[np.argsort(first_aspect, kind="stable")]] = np.arange(len(labels)) % n_folds
     return folds

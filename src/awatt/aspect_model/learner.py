@@ -118,16 +118,15 @@ def learn(
     if sample.sum() >= FEWEST_DRAWN:
         words, left_out = _left_out(parts, given, names, file, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
+        values, weights = left_out, sample
         if file is not None:
-            values = fitted.values(parts, words, file.unlabelled)
-        values = np.concatenate([values, left_out])
-        weights = np.concatenate([weights, sample if file is None else file.standing])
+            values = np.concatenate([fitted.values(parts, words, file.unlabelled), left_out])
+            weights = np.concatenate([np.ones(int(n_reviews)), file.standing])
     own = np.full(n_aspects, parts.threshold)
     if fitted.biases is not None:
         known = np.minimum(1.0, given.labels.sum(0) / ENOUGH_EXAMPLES)
         own = move_towards(np.full(n_aspects, NAME_THRESHOLD), FILE_THRESHOLD, known)
-    of_file = weights > 0
-    cuts = _thresholds(own, calibration, values[of_file], weights[of_file], n_drawn)
+    cuts = _thresholds(own, calibration, values, weights, n_drawn)
     return LearnedAspects(fitted.evidence, fitted.biases, words, calibration, values, weights, n_drawn, n_reviews, cuts)
 
 
@@ -219,7 +218,8 @@ def _thresholds(own: Floats, calibration: Calibration, values: Floats, weights: 
     """
     if not len(values):
         return Thresholds(own, np.maximum(own, PRECISE), np.minimum(own, THOROUGH))
-    known = logistic(calibration.logits(values))
+    of_file = weights > 0
+    known, weights = logistic(calibration.logits(values))[of_file], weights[of_file]
     found = Thresholds(**{aim: thresholds(known, aim, weights) for aim in AIMS})
     # One common threshold is known better than one per aspect, and the model's own better than what few labels say.
     drawn_together = move_towards(found.balanced, common_threshold(known, weights), 0.5)
@@ -292,7 +292,7 @@ def _cross_fit(
     on_part: OnPart = lambda done, total: None,
 ) -> Floats:
     """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
-    folds = assign_folds(given.labels, FOLDS)
+    folds = assign_folds(given.labels, given.sentences.keys(), FOLDS)
     says = parts.vectors.read_names(names)
     found = np.zeros((*given.labels.shape, N_VALUES - 1))
     for fold in range(FOLDS):
