@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -155,24 +154,19 @@ def test_a_report_counts_only_the_reviews_that_were_used() -> None:
     assert AspectDetector.from_examples(labelled).report().n_reviews == 0
 
 
-def test_labelling_the_whole_file_took_the_file_away(detector_of: Callable[[int], AspectDetector]) -> None:
+def test_labelling_the_whole_file_took_the_file_away() -> None:
     """With fewer than ten unlabelled sentences left there was no file: less was found, and nothing was estimated."""
-    most, all_of_it = detector_of(70), detector_of(80)
+    sample = load_sample()
+    texts, mentions = sample.sentences[:80], sample.mentions[:80]
+    columns = np.flatnonzero(mentions.sum(0) >= 5)
+    names, labels = [sample.aspects[column] for column in columns], mentions[:, columns].astype(int)
+    most, all_of_it = (
+        AspectDetector(classes=names).fit(texts[:count], labels[:count], reviews=texts) for count in (70, 80)
+    )
     assert [each.report().n_reviews for each in (most, all_of_it)] == [80, 80]
     assert None not in [each.report().expected_f1 for each in (most, all_of_it)]
     np.testing.assert_allclose(most.thresholds(), all_of_it.thresholds(), atol=0.1)
     assert "on your reviews, of which 80 sentences were looked at" in str(all_of_it.report())
-
-
-@pytest.fixture(scope="module")
-def detector_of() -> Callable[[int], AspectDetector]:
-    """A detector of a file of 80 sentences, so many of which are labelled."""
-    sample = load_sample()
-    rows = np.arange(80)
-    names = [name for name, count in zip(sample.aspects, sample.mentions[rows].sum(0), strict=True) if count >= 5]
-    texts = [sample.sentences[row] for row in rows]
-    labels = sample.mentions[rows][:, [sample.aspects.index(name) for name in names]].astype(int)
-    return lambda count: AspectDetector(classes=names).fit(texts[:count], labels[:count], reviews=texts)
 
 
 def test_a_report_of_aspects_that_cannot_be_known_was_a_traceback() -> None:

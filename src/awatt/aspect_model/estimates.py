@@ -77,12 +77,8 @@ def expect_under_posterior(learned: LearnedAspects, thresholds: Floats) -> Expec
 
     Labels are drawn, too, because any measurement has only a limited number of labels: of a rare aspect only a few.
     """
-    of_file = learned.known_weights > 0
-    calibration, values, weights = (
-        learned.calibration,
-        learned.known_values[of_file],
-        learned.known_weights[of_file, None],
-    )
+    calibration, of_file = learned.calibration, learned.known_weights > 0
+    values, weights = learned.known_values[of_file], learned.known_weights[of_file, None]
     accepted = logistic(calibration.logits(values)) >= thresholds
     n_values = values.shape[2]
     rng = np.random.default_rng(0)
