@@ -60,7 +60,7 @@ def make_report(workbench: Workbench, title: str) -> ReportPage:
     sentences = Sentences(reviews.texts, review_of, found, scores.astype(np.float64))
     findings = summarise(detector, sentences, columns, content.n_reviews)
     quality = measure_sample(workbench).quality
-    course = measure_course(workbench).points if quality else ()
+    course = measure_course(workbench, quality).points if quality else ()
     expected = () if quality else expectations(detector)
     return ReportPage(title.strip() or TITLE, findings, quality, course, expected, describe_detector(detector))
 

@@ -53,10 +53,10 @@ def measure_sample(workbench: Workbench) -> MeasuredSample:
     return MeasuredSample(len(sample), following, quality)
 
 
-def measure_course(workbench: Workbench) -> Course:
+def measure_course(workbench: Workbench, latest: Quality | None = None) -> Course:
     """Measure on the whole labelled sample what was found after each part of the other examples, oldest first.
 
-    And last what is found by all labels, as `measure_sample` does.
+    And last what is found by all labels: ``latest``, if `measure_sample` has measured it already.
     """
     content = workbench.content()
     sample = _labelled_beginning(random_order(workbench.reviews().texts), content)
@@ -65,7 +65,8 @@ def measure_course(workbench: Workbench) -> Course:
         return Course([])
     counts = sorted({len(others) * step // (COURSE - 1) for step in range(COURSE)})
     measured = [(others[:count], _measure(workbench, content, others[:count], sample)) for count in counts]
-    measured.append((sorted(content.examples, key=lambda each: each.id), _measure_parts(workbench, content, sample)))
+    latest = latest or _measure_parts(workbench, content, sample)
+    measured.append((sorted(content.examples, key=lambda each: each.id), latest))
     return Course(
         [
             CoursePoint(len(learned), max((each.made for each in learned if each.made), default=None), quality)
