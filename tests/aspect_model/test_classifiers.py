@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from awatt.aspect_model.classifiers import PLENTY, Settings, follow_labels
-from awatt.aspect_model.ridge import invert_lower, ridge, shared_ridge
+from awatt.aspect_model.ridge import approach_ridge, invert_lower, ridge, shared_ridge
 
 
 @pytest.mark.parametrize("n_rows", [6, 30])  # below and above the dimension: both closed forms
@@ -48,6 +48,18 @@ def test_regressions_on_the_same_rows(n_rows: int, n: int, heavy: float) -> None
     expected, _ = ridge(np.stack([rows] * n), targets.T, weights.T, 0.3)
     groups = [(rows[:3], rows[3:]), (targets[:3], targets[3:]), (weights[:3], weights[3:])]
     np.testing.assert_allclose(shared_ridge(*groups, 0.3), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_rows", [8, 300])
+def test_a_few_steps_come_close_to_the_solution(n_rows: int) -> None:
+    rng = np.random.default_rng(4)
+    rows = (rng.normal(size=(2, n_rows, 40)) / 6).astype(np.float32)
+    targets = rng.choice(np.array([-1, 1], np.float32), (2, n_rows))
+    weights = np.full((2, n_rows), 2 / n_rows, np.float32)
+    exact, _ = ridge(rows, targets, weights, 0.02)
+    found = approach_ridge(rows, targets, weights, 0.02, np.zeros_like(exact))
+    np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(exact).max())
+    np.testing.assert_array_equal(approach_ridge(rows * 0, targets, weights, 0.02, exact * 0), 0)
 
 
 def test_the_inverse_of_a_triangular_matrix() -> None:

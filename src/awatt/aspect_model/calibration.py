@@ -12,8 +12,7 @@ the posterior says how sure this is; the report's intervals come from it.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 _STEPS = 30  # of Newton's method; it stops far earlier
 _TOLERANCE = 1e-8
 _LARGEST_STEP = 2.0
+_TOGETHER = 2000  # sentences; bounds the memory with many
 CHOSEN = 10  # examples that a person chooses of an aspect, at most
 USUALLY_CHOSEN = 5
 FEWEST_OFF_TOPIC = 20  # labelled sentences without a file, from which on the labelled ones stand for one
@@ -50,9 +50,12 @@ class Calibration(NamedTuple):
     shift: Floats  # (n_aspects,) the common one included
     covariance: Floats  # (n_values + 1 + n_aspects, the same)
 
-    def logits(self, values: Floats) -> Floats:
+    def logits(self, values: npt.NDArray[np.floating]) -> Floats:
         """(n_sentences, n_aspects, n_values) -> (n_sentences, n_aspects)"""
-        return np.asarray(values @ self.weights + self.shift)
+        found = np.empty(values.shape[:2])
+        for part in _parts(len(values)):
+            np.matmul(values[part], self.weights, out=found[part])
+        return found + self.shift
 
 
 def uncalibrated(n_values: int, n_aspects: int, prior: CalibrationPrior) -> Calibration:
@@ -62,7 +65,9 @@ def uncalibrated(n_values: int, n_aspects: int, prior: CalibrationPrior) -> Cali
     return Calibration(weights, np.zeros(n_aspects), np.diag(_variances(n_values, n_aspects, prior)))
 
 
-def calibrate(values: Floats, labels: Bools, sentence_weights: Floats, prior: CalibrationPrior) -> Calibration:
+def calibrate(
+    values: npt.NDArray[np.floating], labels: Bools, sentence_weights: Floats, prior: CalibrationPrior
+) -> Calibration:
     """From left-out values (n_sentences, n_aspects, n_values) and labels (n_sentences, n_aspects): Newton's method."""
     n_aspects, n_values = values.shape[1:]
     start = np.zeros(n_values + 1 + n_aspects)
@@ -70,11 +75,12 @@ def calibrate(values: Floats, labels: Bools, sentence_weights: Floats, prior: Ca
     precision = 1 / _variances(n_values, n_aspects, prior)
     found, curvature = start.copy(), np.diag(precision)
     for _ in range(_STEPS):
-        logits = values @ found[:n_values] + found[n_values] + found[n_values + 1 :]
-        expected = logistic(logits)
-        gradient = _gradient(sentence_weights[:, None] * (expected - labels), values) + precision * (found - start)
-        certainty = sentence_weights[:, None] * expected * (1 - expected)
-        curvature = _curvature(certainty, values) + np.diag(precision)
+        gradient, curvature = precision * (found - start), np.diag(precision)
+        for part in _parts(len(values)):
+            wide, weights = values[part].astype(np.float64), sentence_weights[part, None]
+            expected = logistic(wide @ found[:n_values] + found[n_values] + found[n_values + 1 :])
+            gradient += _gradient(weights * (expected - labels[part]), wide)
+            curvature += _curvature(weights * expected * (1 - expected), wide)
         step = np.linalg.solve(curvature, gradient)
         step *= min(1.0, _LARGEST_STEP / max(float(np.abs(step).max()), 1e-12))
         found -= step
@@ -82,6 +88,10 @@ def calibrate(values: Floats, labels: Bools, sentence_weights: Floats, prior: Ca
             break
     shift = found[n_values] + found[n_values + 1 :]
     return Calibration(found[:n_values], shift, np.asarray(np.linalg.inv(curvature), dtype=np.float64))
+
+
+def _parts(n_sentences: int) -> Iterator[slice]:
+    return (slice(first, first + _TOGETHER) for first in range(0, n_sentences, _TOGETHER))
 
 
 def _variances(n_values: int, n_aspects: int, prior: CalibrationPrior) -> Floats:
@@ -146,17 +156,14 @@ def drawn_weights(labels: Bools) -> Floats:
     return weights * float(enough and weights[labels.any(1)].sum() >= FEWEST_DRAWN)
 
 
-def assign_folds(labels: Bools, keys: Sequence[bytes], n_folds: int) -> npt.NDArray[np.int64]:
+def assign_folds(labels: Bools, n_folds: int) -> npt.NDArray[np.int64]:
     """Folds for cross-fitting, each with about as many sentences of every aspect. (n_labelled,)
 
-    They follow from the sentences' ``keys``, each another one: in whatever order sentences and aspects come, the same
-    labels give the same folds.
+    They do not depend on the order of the aspects.
     """
-    digests = [hashlib.blake2b(key, digest_size=8).digest() for key in keys]
-    rows = np.array(sorted(range(len(keys)), key=digests.__getitem__), dtype=np.int64)
-    columns = sorted(labels[rows].T, key=lambda column: column.tobytes())
-    ordered = np.stack(columns, 1) if columns else labels[rows]
+    columns = sorted(labels.T, key=lambda column: column.tobytes())
+    ordered = np.stack(columns, 1) if columns else labels
     first_aspect = np.where(ordered.any(1), ordered.argmax(1), ordered.shape[1])
     folds = np.empty(len(labels), dtype=np.int64)
-    folds[rows[np.argsort(first_aspect, kind="stable")]] = np.arange(len(labels)) % n_folds
+    folds[np.argsort(first_aspect, kind="stable")] = np.arange(len(labels)) % n_folds
     return folds

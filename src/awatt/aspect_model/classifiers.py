@@ -15,16 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from awatt.arrays import Integers, product, ranges, segment_sums, starts, unit
-from awatt.aspect_model.ridge import ridge, shared_ridge
+from awatt.aspect_model.ridge import approach_ridge, ridge, shared_ridge
 from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, join
 
 Floats = npt.NDArray[np.float32]
 
-PASSES = 2  # of attention
 PLENTY = 100  # labelled sentences, from which on the penalty falls with their number
 PENALTY_POWER = 0.6
 NEAREST = 40  # examples per aspect that a sentence is compared with one by one; bounds the time with thousands
-_CELLS = 8e6  # numbers held at once while fitting; bounds the memory with many aspects
+_CELLS = 16e6  # numbers held at once while fitting; bounds the memory with many aspects
 _BLOCK = 64  # sentences that are padded together
 
 
@@ -120,12 +119,10 @@ def _fit_part(
 ) -> tuple[Floats, Floats, Floats]:
     """The last two classifiers of some aspects, and left-out scores; ``seen`` is memory for what they see."""
     targets, weights, seen = rows.targets[:, part].T, rows.weights[:, part].T, seen[: len(whole)]
-    attention = attended = whole
-    for number in range(PASSES):
-        attention = attended
-        attend(settings, rows.sentences, attention, seen)
-        last = number == PASSES - 1
-        attended, left_out = ridge(seen, targets, weights, settings.attended_penalty, n_left_out if last else 0)
+    attend(settings, rows.sentences, whole, seen)
+    attention = approach_ridge(seen, targets, weights, settings.attended_penalty, whole)
+    attend(settings, rows.sentences, attention, seen)
+    attended, left_out = ridge(seen, targets, weights, settings.attended_penalty, n_left_out)
     return attention, attended, left_out.T
 
 
@@ -176,8 +173,7 @@ def score(
 ) -> Scores:
     """All scores of the sentences; ``names`` are unit vectors (n_aspects, dim), zeros for an aspect without one."""
     weighed = weigh_tokens(settings, classifiers, sentences.cosines(token_directions(classifiers, names)))
-    sums = segment_sums(sentences.spread(weighed), sentences.lengths)
-    return score_sums(settings, classifiers, examples, sums, sentences.means)
+    return score_sums(settings, classifiers, examples, sentences.sums(weighed), sentences.means)
 
 
 def name_scores_of_examples(settings: Settings, names: Floats, sentences: EmbeddedSentences, labels: Floats) -> Floats:

@@ -37,13 +37,14 @@ from awatt.aspect_model.evidence import (
     stack_evidence,
 )
 from awatt.aspect_model.file import File, Read, find_file, look_at, read
-from awatt.aspect_model.names import LabelledSentences, add_names, merge_same
+from awatt.aspect_model.names import LabelledSentences, add_names, put_in_order
 from awatt.aspect_model.network import SCORES, AspectBiases, Network, condition, read_scores
 from awatt.aspect_model.plain_network import PLAIN_FEATURES, PlainNetwork, read_plain_scores
 from awatt.aspect_model.vectors import EmbeddedSentences, ReadSentences, TokenVectors, WordTable
 from awatt.aspect_model.words import WordRidge, learn_words, no_words, score_words
 
 Floats = npt.NDArray[np.float64]
+Values = npt.NDArray[np.float32]
 #: Is told how many parts of a long computation are done, and how many there are.
 OnPart: TypeAlias = Callable[[int, int], object]
 
@@ -56,6 +57,7 @@ NAME_WEIGHT, NAME_SHIFT = 1.0, -0.2  # added to its logit: the likeness to the n
 # asked for.
 FEW_ASPECTS = 5
 N_VALUES = 2 + len(SINGLE_SCORES)  # the logit, the single scores, the words
+_TOGETHER = 1000  # left-out sentences that are scored at once; bounds the memory with thousands
 MOST_TABULATED = 200  # aspects; the table of the whole vocabulary has 0.7 MB per aspect
 _NAME_SCORE = SCORES.index("name_in_file")
 _SINGLE_NUMBERS = [SCORES.index(name) for name in SINGLE_SCORES]
@@ -90,7 +92,7 @@ class LearnedAspects(NamedTuple):
     words: WordRidge
     calibration: Calibration
     # Of the file's unlabelled sentences; then, if labels calibrate, left-out ones of the labelled sentences.
-    known_values: Floats  # (n, n_aspects, n_values)
+    known_values: Values  # (n, n_aspects, n_values)
     known_weights: Floats  # (n,) how much each counts as a sentence of the file
     n_drawn: float  # about how many labelled sentences are like a random sample of the file
     n_reviews: float  # unlabelled sentences of the file that were looked at
@@ -104,23 +106,25 @@ def learn(
 
     Every aspect has an example or a name. The same input gives the same result: nothing is random.
     """
-    given, _ = merge_same(given)
+    given, _ = put_in_order(given)
     file = find_file(parts.vectors, reviews, given.sentences)
     fitted = _fit(
         parts, given, names, look_at(parts.vectors, parts.reviews, file, given.sentences, given.labels, names)
     )
     n_aspects = given.labels.shape[1]
     calibration, words, n_drawn = uncalibrated(N_VALUES, n_aspects, parts.prior), no_words(n_aspects), 0.0
-    values, weights = np.zeros((0, n_aspects, N_VALUES)), np.zeros(0)
+    values, weights = np.zeros((0, n_aspects, N_VALUES), dtype=np.float32), np.zeros(0)
     if file is not None:
-        values, weights = fitted.values(parts, words, file.unlabelled), np.ones(len(file.unlabelled.sentences.lengths))
+        values = fitted.values(parts, words, file.unlabelled).astype(np.float32)
+        weights = np.ones(len(values))
     sample, n_reviews = _sample_weights(given.labels, values, calibration, file), float(len(weights))
     if sample.sum() >= FEWEST_DRAWN:
         words, left_out = _left_out(parts, given, names, file, sample)
         calibration, n_drawn = calibrate(left_out, given.labels, sample, parts.prior), float(sample.sum())
         values, weights = left_out, sample
         if file is not None:
-            values = np.concatenate([fitted.values(parts, words, file.unlabelled), left_out])
+            of_unlabelled = fitted.values(parts, words, file.unlabelled).astype(np.float32)
+            values = np.concatenate([of_unlabelled, left_out])
             weights = np.concatenate([np.ones(int(n_reviews)), file.standing])
     own = np.full(n_aspects, parts.threshold)
     if fitted.biases is not None:
@@ -180,21 +184,19 @@ def left_out_probabilities(
 
     They are calibrated as the detector is; 0 for an aspect that nothing else describes.
     """
-    given, places = merge_same(given)
+    given, places = put_in_order(given)
     values = learned.known_values[int(learned.n_reviews) :]
     if not len(values):
-        file = find_file(parts.vectors, reviews, given.sentences)
-        left_out = _cross_fit(parts, given, names, file, on_part)
-        values = np.concatenate([left_out, np.zeros((*given.labels.shape, 1))], -1)
+        values = _cross_fit(parts, given, names, find_file(parts.vectors, reviews, given.sentences), on_part)
     known = values[..., :-1].any(-1)
     return np.where(known, logistic(learned.calibration.logits(values)), 0.0)[places]
 
 
 def _left_out(
     parts: TrainedParts, given: LabelledSentences, names: Sequence[str], file: File | None, sample: Floats
-) -> tuple[WordRidge, Floats]:
+) -> tuple[WordRidge, Values]:
     """What words add, and the values of each labelled sentence by a detector that was fitted without it."""
-    values = np.concatenate([_cross_fit(parts, given, names, file), np.zeros((*given.labels.shape, 1))], -1)
+    values = _cross_fit(parts, given, names, file)
     words, with_words = _add_words(parts, given, values, sample)
     if calibrate(with_words, given.labels, sample, parts.prior).weights[-1] > 0:
         return words, with_words
@@ -202,16 +204,17 @@ def _left_out(
 
 
 def _add_words(
-    parts: TrainedParts, given: LabelledSentences, values: Floats, sample: Floats
-) -> tuple[WordRidge, Floats]:
+    parts: TrainedParts, given: LabelledSentences, values: Values, sample: Floats
+) -> tuple[WordRidge, Values]:
     """Learn words from what the calibrated values get wrong, and put them into the last column."""
     calibration = calibrate(values, given.labels, sample, parts.prior)
     errors = given.labels - logistic(calibration.logits(values))
-    words, left_out = learn_words(parts.vectors.word_norms, given.sentences, errors, sample)
-    return words, np.concatenate([values[..., :-1], left_out[..., None]], -1)
+    with_words = values.copy()
+    words, with_words[..., -1] = learn_words(parts.vectors.word_norms, given.sentences, errors, sample)
+    return words, with_words
 
 
-def _thresholds(own: Floats, calibration: Calibration, values: Floats, weights: Floats, n_drawn: float) -> Thresholds:
+def _thresholds(own: Floats, calibration: Calibration, values: Values, weights: Floats, n_drawn: float) -> Thresholds:
     """From the values of the file's sample, or of labels that stand for one.
 
     ``own`` (n_aspects,) are the model's own for "balanced".
@@ -275,7 +278,7 @@ def _fit(parts: TrainedParts, given: LabelledSentences, names: Sequence[str], fi
     return _Fitted(learned, condition(parts.network, evidence[:1], evidence))
 
 
-def _sample_weights(labels: Bools, values: Floats, calibration: Calibration, file: File | None) -> Floats:
+def _sample_weights(labels: Bools, values: Values, calibration: Calibration, file: File | None) -> Floats:
     """How much each labelled sentence counts as one drawn at random, given the file and its values. (n_labelled,)"""
     if file is None:
         return drawn_weights(labels)
@@ -290,11 +293,14 @@ def _cross_fit(
     names: Sequence[str],
     file: File | None,
     on_part: OnPart = lambda done, total: None,
-) -> Floats:
-    """What the network says of each labelled sentence, fitted without it. (n_labelled, n_aspects, n_values - 1)"""
-    folds = assign_folds(given.labels, given.sentences.keys(), FOLDS)
+) -> Values:
+    """What the network says of each labelled sentence, fitted without it; 0 of the words.
+
+    (n_labelled, n_aspects, n_values)
+    """
+    folds = assign_folds(given.labels, FOLDS)
     says = parts.vectors.read_names(names)
-    found = np.zeros((*given.labels.shape, N_VALUES - 1))
+    found = np.zeros((*given.labels.shape, N_VALUES), dtype=np.float32)
     for fold in range(FOLDS):
         on_part(fold, FOLDS)
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -310,6 +316,7 @@ def _cross_fit(
             [names[number] for number in known.tolist()],
             look_at(parts.vectors, parts.reviews, of_fold, kept.sentences, given.labels, names),
         )
-        left_out = parts.vectors.read(given.sentences.take(outside))
-        found[np.ix_(outside, known)] = fitted.network_values(parts, left_out)
+        for some in np.split(outside, range(_TOGETHER, len(outside), _TOGETHER)):
+            values = fitted.network_values(parts, parts.vectors.read(given.sentences.take(some)))
+            found[some[:, None], known, :-1] = values
     return found

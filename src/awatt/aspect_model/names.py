@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -18,16 +19,17 @@ class LabelledSentences(NamedTuple):
     labels: Bools  # (n_sentences, n_aspects)
 
 
-def merge_same(given: LabelledSentences) -> tuple[LabelledSentences, Integers]:
-    """Sentences with the same tokens as one, with the aspects of all; and the place of each given one. (n_sentences,)
+def put_in_order(given: LabelledSentences) -> tuple[LabelledSentences, Integers]:
+    """Distinct sentences in an order that follows from them alone, and the place of each given one. (n_sentences,)
 
-    Otherwise a sentence that differs in capitals only would be predicted from its twin when it is left out.
+    In whatever order labels come, the same is learned. Sentences with the same tokens are one, with the aspects of all:
+    one that differs in capitals only would be predicted from its twin when it is left out.
     """
-    keys, place_of = given.sentences.keys(), dict[bytes, int]()
-    places = np.array([place_of.setdefault(key, len(place_of)) for key in keys], dtype=np.int64)
-    if len(place_of) == len(places):
-        return given, places
-    labels = np.zeros((len(place_of), given.labels.shape[1]), dtype=bool)
+    keys = given.sentences.keys()
+    ordered = sorted(set(keys), key=lambda key: hashlib.blake2b(key, digest_size=8).digest())
+    place_of = {key: place for place, key in enumerate(ordered)}
+    places = np.array([place_of[key] for key in keys], dtype=np.int64)
+    labels = np.zeros((len(ordered), given.labels.shape[1]), dtype=bool)
     np.logical_or.at(labels, places, given.labels)
     first = np.unique(places, return_index=True)[1]
     return LabelledSentences(given.sentences.take(first), labels), places

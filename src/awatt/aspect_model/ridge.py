@@ -19,6 +19,7 @@ _HIGH_LEVERAGE = 0.05
 _BLOCK = 64  # rows of a triangular matrix that are inverted as any other matrix
 _MANY = 4  # regressions with the same weights of negatives, for which an inverse pays
 _ROWS = 4096  # that are multiplied at once; bounds the memory with many rows
+_STEPS = 10  # of conjugate gradients: each takes the error to about a half (results/LOG.md)
 
 
 def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left_out: int = 0) -> tuple[Floats, Floats]:
@@ -30,6 +31,25 @@ def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left
     fits = [fit(*each, penalty, n_left_out) for each in zip(rows, targets, weights, strict=True)]
     found, left_out = (np.array(column).astype(rows.dtype) for column in zip(*fits, strict=True))
     return found, left_out
+
+
+def approach_ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, start: Floats) -> Floats:
+    """The same regressions to a few digits, by conjugate gradients from a solution of similar ones. (n, dim)"""
+    return np.stack([_approach(*each, penalty) for each in zip(rows, targets, weights, start, strict=True)])
+
+
+def _approach(x: Floats, y: Floats, w: Floats, start: Floats, penalty: float) -> Floats:
+    found = start.copy()
+    residual = (w * (y - x @ found)) @ x - np.float32(penalty) * found
+    direction, size = residual, residual @ residual
+    for _ in range(_STEPS):
+        curved = (w * (x @ direction)) @ x + np.float32(penalty) * direction
+        step = size / np.maximum(direction @ curved, np.float32(1e-30))
+        found += step * direction
+        residual = residual - step * curved
+        before, size = size, residual @ residual
+        direction = residual + size / np.maximum(before, np.float32(1e-30)) * direction
+    return found
 
 
 def shared_ridge(
@@ -45,11 +65,12 @@ def shared_ridge(
         rows = np.concatenate(groups)
         joined = zip(np.concatenate(targets).T, np.concatenate(weights).T, strict=True)
         return np.array([_fit_by_rows(rows, *each, penalty, 0)[0] for each in joined]).astype(rows.dtype)
-    doubles = [rows.astype(np.float64) for rows in groups]
-    products = [rows.T @ rows for rows in doubles]
-    right = np.zeros((n, dim))
-    for wide, y, w in zip(doubles, targets, weights, strict=True):
-        right += (w * y).T @ wide
+    products, right = [np.zeros((dim, dim)) for _ in groups], np.zeros((n, dim))
+    for found, rows, y, w in zip(products, groups, targets, weights, strict=True):
+        for part in _parts(len(rows)):
+            wide = rows[part].astype(np.float64)
+            found += wide.T @ wide
+            right += (w[part] * y[part]).T @ wide
     found = np.empty((n, dim))
     lowest = np.stack([w.min(0) for w in weights], 1).astype(np.float64)  # (n, n_groups)
     for shared in np.unique(lowest, axis=0):
@@ -58,9 +79,9 @@ def shared_ridge(
         inverse = np.linalg.inv(system) if len(alike) >= _MANY else None
         for number in alike.tolist():
             extra = [w[:, number].astype(np.float64) - low for w, low in zip(weights, shared, strict=True)]
-            heavier = np.concatenate([wide[each > 0] for wide, each in zip(doubles, extra, strict=True)])
+            heavier = np.concatenate([rows[each > 0] for rows, each in zip(groups, extra, strict=True)])
             by = np.concatenate([each[each > 0] for each in extra])
-            found[number] = _solve_with(system, inverse, heavier, by, right[number])
+            found[number] = _solve_with(system, inverse, heavier.astype(np.float64), by, right[number])
     return found.astype(groups[0].dtype)
 
 
@@ -84,7 +105,7 @@ def _fit_by_rows(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: in
 
 def _fit_by_columns(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: int) -> tuple[Doubles, Doubles]:
     """One regression from a system with a row per dimension."""
-    parts = [slice(first, first + _ROWS) for first in range(0, len(x), _ROWS)]
+    parts = _parts(len(x))
     system, right, root = np.diag(np.full(x.shape[1], penalty)), np.zeros(x.shape[1]), np.sqrt(w)[:, None]
     for part in parts:
         weighted = x[part] * root[part]
@@ -112,14 +133,17 @@ def _influence(x: npt.NDArray[np.floating], root: Floats, found: Doubles, invers
     """How much each row decides its own prediction, and that prediction, in the precision of ``x``. (n_rows,) each"""
     leverage, predicted = np.empty(len(x)), np.empty(len(x))
     own, factor = found.astype(x.dtype), inverse.astype(x.dtype)
-    for first in range(0, len(x), _ROWS):
-        part = slice(first, first + _ROWS)
+    for part in _parts(len(x)):
         weighted, total = x[part] * root[part].astype(x.dtype), 0.0
         for place in range(0, len(factor), _BLOCK):  # half of the factor is 0
             turned = weighted[:, : place + _BLOCK] @ factor[place : place + _BLOCK, : place + _BLOCK].T
             total = total + np.einsum("ij,ij->i", turned, turned)
         leverage[part], predicted[part] = total, x[part] @ own
     return leverage, predicted
+
+
+def _parts(n_rows: int) -> list[slice]:
+    return [slice(first, first + _ROWS) for first in range(0, n_rows, _ROWS)]
 
 
 def invert_lower(matrix: Doubles) -> Doubles:

@@ -46,6 +46,10 @@ class EmbeddedSentences(NamedTuple):
         """From numbers per distinct token to those of each token. (n_distinct, n) -> (n_tokens, n)"""
         return values[self.rows]
 
+    def sums(self, values: Floats) -> Floats:
+        """Of numbers per distinct token over each sentence. (n_distinct, n) -> (n_sentences, n)"""
+        return row_sums(values, self.rows, self.lengths)
+
 
 class ContextSentences(NamedTuple):
     """The same where a token's vector is a static part and one that depends on the sentence: to score, not to fit.
@@ -69,6 +73,10 @@ class ContextSentences(NamedTuple):
     def spread(self, values: Floats) -> Floats:
         """Every token has numbers of its own."""
         return values
+
+    def sums(self, values: Floats) -> Floats:
+        """Over each sentence. (n_tokens, n) -> (n_sentences, n)"""
+        return row_sums(values, np.arange(len(values)), self.lengths)
 
 
 #: Sentences to score.

@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 PENALTY = 0.3
 SCALE = 5.0  # of the values, so that all that the calibration reads has about the same size
 MOST = 1000  # labelled sentences of which words are learned; bounds the time with thousands
+_TOGETHER = 2048  # sentences that are scored at once; bounds the memory with many
 
 
 class WordRidge(NamedTuple):
@@ -67,15 +68,18 @@ def learn_words(
 
 def score_words(ridge: WordRidge, norms: npt.NDArray[np.floating], sentences: Sentences) -> Floats:
     """(n_sentences, n_aspects)"""
-    n_aspects = ridge.weights.shape[1]
+    n_sentences = len(sentences.lengths)
+    found = np.zeros((n_sentences, ridge.weights.shape[1]))
     if not len(ridge.ids):
-        return np.zeros((len(sentences.lengths), n_aspects))
-    bags = _bags(norms, sentences)
-    places = np.searchsorted(ridge.ids, bags.ids).clip(max=len(ridge.ids) - 1)
-    known = ridge.ids[places] == bags.ids
-    rows, added = bags.rows[known], bags.values[known, None] * ridge.weights[places[known]]
-    sums = [np.bincount(rows, column, minlength=bags.n_sentences) for column in added.T]
-    return np.stack(sums, 1)
+        return found
+    for part in np.split(np.arange(n_sentences), range(_TOGETHER, n_sentences, _TOGETHER)):
+        bags = _bags(norms, sentences if len(part) == n_sentences else sentences.take(part))
+        places = np.searchsorted(ridge.ids, bags.ids).clip(max=len(ridge.ids) - 1)
+        known = ridge.ids[places] == bags.ids
+        rows, added = bags.rows[known], bags.values[known, None] * ridge.weights[places[known]]
+        sums = [np.bincount(rows, column, minlength=bags.n_sentences) for column in added.T]
+        found[part] = np.stack(sums, 1)
+    return found
 
 
 def _bags(norms: npt.NDArray[np.floating], sentences: Sentences) -> _Bags:
