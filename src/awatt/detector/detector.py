@@ -9,6 +9,7 @@ from copy import copy
 from html import escape
 from itertools import compress, islice
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
@@ -113,16 +114,15 @@ class AspectDetector:
 
     # -- learning
 
-    def learn(self, examples: Examples) -> Self:
-        """Learn from these examples, and from the sample of the file that there was before.
+    def learn(self, examples: Examples, reviews: Iterable[str] | Sentences | EllipsisType | None = ...) -> Self:
+        """Learn from these examples, and from a sample of the file: the one that there was before, unless one is given.
 
         An aspect without an example is detected by its name, if the model can; else its score is always 0.
         """
-        if self.reviews is not None and hasattr(self, "fitted_"):
+        if not isinstance(reviews, EllipsisType):
+            self.reviews_ = self._sample(reviews)
+        elif self.reviews is not None and hasattr(self, "fitted_"):
             self._check_model()  # another model would read the sample as other words
-        return self._learn(examples)
-
-    def _learn(self, examples: Examples) -> Self:
         model, known = self.loaded_model, self._can_know(examples.aspects, examples.counts)
         fitted = None
         if known.any():
@@ -135,8 +135,7 @@ class AspectDetector:
         return self
 
     def _learn_anew(self, examples: Examples, reviews: Iterable[str] | Sentences | None) -> Self:
-        self.reviews_ = self._sample(reviews)
-        self._learn(examples)
+        self.learn(examples, reviews)
         self._mode()  # raises for a wrong one now, not at the first detection
         self.thresholds()  # likewise
         return self

@@ -306,9 +306,7 @@ def fit_detector(
     if not known and not any(example.aspects for example in examples):
         return None
     pairs = ((example.text, [names[key] for key in example.aspects]) for example in examples)
-    detector = copy(untaught)
-    detector.reviews_ = reviews if model.learns_from_reviews else None
-    return detector.learn(Examples.from_pairs(pairs, names.values()))
+    return copy(untaught).learn(Examples.from_pairs(pairs, names.values()), reviews)
 
 
 def apply_thresholds(detector: AspectDetector, content: Content) -> AspectDetector:
