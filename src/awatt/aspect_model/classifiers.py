@@ -162,10 +162,9 @@ def shown_weights(n_aspects: int) -> slice:
 
 def keep_examples(settings: Settings, sentences: EmbeddedSentences, labels: Floats) -> Examples:
     """The first examples of each aspect, and as many sentences without any."""
-    groups = np.concatenate([labels, (labels.sum(1, keepdims=True) == 0)], 1)
-    rank = np.cumsum(groups, 0) * groups
-    kept = ((rank > 0) & (rank <= NEAREST)).any(1)
-    return Examples(unit(sentences.means - settings.centre)[kept], labels[kept])
+    groups = [*labels.T, labels.sum(1) == 0]
+    kept = np.unique(np.concatenate([np.flatnonzero(group)[:NEAREST] for group in groups]))
+    return Examples(unit(sentences.means[kept] - settings.centre), labels[kept])
 
 
 def score(
