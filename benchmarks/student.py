@@ -222,6 +222,7 @@ if __name__ == "__main__":
     parser.add_argument("--model", type=Path, default=ACCURATE, help="a model's folder [the accurate model]")
     parser.add_argument("--out", type=Path, default=Path("results/student"))
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     import torch
 

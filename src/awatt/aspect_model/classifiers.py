@@ -1,8 +1,9 @@
 """An aspect's classifiers: ridge regression in closed form that reads a sentence through its own attention.
 
 A first classifier on mean vectors says which words speak for the aspect. With these words weighted up, every labelled
-sentence is represented anew, as this aspect sees it, and the classifier is fitted again, twice (as in Proto-AWATT, the
-attention follows from the examples). Ordinary sentences, the *background*, are weak negatives.
+sentence is represented anew, as this aspect sees it, and the classifier is fitted again, twice, the first time only to
+a few digits (as in Proto-AWATT, the attention follows from the examples). Ordinary sentences, the *background*, are
+weak negatives.
 
 Everything here is a pure function of numpy arrays. `docs/explanation/model.md` has the formulas and a worked example.
 """
@@ -161,7 +162,7 @@ def shown_weights(n_aspects: int) -> slice:
 
 
 def keep_examples(settings: Settings, sentences: EmbeddedSentences, labels: Floats) -> Examples:
-    """The first examples of each aspect, and as many sentences without any."""
+    """The first examples of each aspect in the given order, and as many sentences without any."""
     groups = [*labels.T, labels.sum(1) == 0]
     kept = np.unique(np.concatenate([np.flatnonzero(group)[:NEAREST] for group in groups]))
     return Examples(unit(sentences.means[kept] - settings.centre), labels[kept])
