@@ -250,3 +250,5 @@ def test_classes_that_do_not_match_are_an_error() -> None:
         AspectDetector(classes=["food"]).fit(TEXTS, LABELS)
     with pytest.raises(AwattError, match="are not unique"):
         AspectDetector(classes=["a", "a"]).fit(TEXTS, MATRIX)
+    with pytest.raises(AwattError, match="'food' occurs more than once, apart from white space around it"):
+        AspectDetector().fit(["Soup.", "Pasta.", "Rude."], [["food"], ["food "], ["staff"]])  # named no column

@@ -134,7 +134,9 @@ class Examples:
         if "" in aspects:
             raise AwattError("a class has a blank name. Give each column a name such as 'food'.")
         if len(set(aspects)) < len(aspects):
-            raise AwattError(f"the names of the {len(aspects)} classes are not unique. Give each column its own name.")
+            twice = next(aspect for aspect in aspects if aspects.count(aspect) > 1)
+            found = f"the names of the {len(aspects)} classes are not unique: '{twice}' occurs more than once"
+            raise AwattError(f"{found}, apart from white space around it. Give each class one name of its own.")
         merged: dict[str, Bools] = {}
         for text, row in zip(texts, labels, strict=True):
             if text.strip():
@@ -226,6 +228,18 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         raise DataError(f'found {short_repr(value)}, but needs a form such as {{"food": ["Great pizza."]}}.', path)
     return value
+
+
+def normal_form(text: str) -> str:
+    """The same for texts that differ only in case or white space."""
+    return " ".join(text.split()).casefold()
+
+
+def alike_names(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Each name that differs only in case or white space from an earlier one, behind that one."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(normal_form(name), name), name) for name in names]
+    return [(known, name) for known, name in pairs if known != name]
 
 
 def check_count(n_aspects: int) -> None:
