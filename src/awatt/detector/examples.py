@@ -77,7 +77,8 @@ class Examples:
     def read(cls, path: str | Path, text_column: str = "text", aspects_column: str = "aspects") -> Examples:
         """From a file with a text and an aspects column; a row without aspects is an off-topic example.
 
-        A row without text and aspects is skipped. A ``.json`` file holds one object, ``{aspect: [sentences]}``.
+        A row without text and aspects is skipped. A ``.json`` file holds one object, ``{aspect: [sentences]}``. Of
+        results that the page exported only those count that a person has labelled.
         """
         if str(path).lower().endswith(".json"):
             return cls.from_json(_read_object(Path(path)))
@@ -206,9 +207,14 @@ def _no_sentence(text: object, mentioned: Sequence[str]) -> AwattError:
     return AwattError(f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it.")
 
 
+def is_labelled(record: Record) -> bool:
+    """Whether its aspects are labels: in results that the page exported, others are what was detected."""
+    return str(record.fields.get("by_person", True)).lower() in ("true", "1")
+
+
 def _filled(records: Iterable[Record], path: str, text_column: str) -> Pairs:
     """The records with text; raise for one that has aspects alone. Spreadsheets write blank rows at the end."""
-    for record in records:
+    for record in filter(is_labelled, records):
         if record.text.strip():
             yield record.text, record.aspects
         elif record.aspects:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.arrays import Bools
+from awatt.detector.examples import is_labelled
 from awatt.errors import AwattError, DataError, plural
 from awatt.records.formats import STANDARD_STREAM, list_columns
 from awatt.records.reader import Record, read_records, read_rows
@@ -120,7 +121,7 @@ def measure_file(
     batches = read_records(
         path, text_column=text_column, aspects_column=aspects_column, format=format, on_error=on_error
     )
-    records = [record for batch in batches for record in batch if record.text.strip()]
+    records = [record for batch in batches for record in batch if record.text.strip() and is_labelled(record)]
     known = {name for record in records for name in record.aspects}
     if records and not known and not _has_column(path, text_column, aspects_column, format):
         raise _no_labels(path, text_column, aspects_column, records)
