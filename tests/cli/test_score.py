@@ -93,3 +93,11 @@ def test_what_was_detected_counted_as_labels_in_exported_results(
     assert json.loads(run("score", results, "--examples", examples, "--json").out)["n_sentences"] == 2
     assert Examples.read(results).texts == ("A delicious pizza!", "We left on Monday.")
     assert Examples.read(results).aspects == ("food",)
+
+
+def test_an_example_in_capitals_was_measured_as_if_it_had_not_been_learned(
+    run: Run, examples: Path, tmp_path: Path
+) -> None:
+    labelled = tmp_path / "labelled.csv"
+    labelled.write_text("text,aspects\nA RUDE  WAITER,staff\nNice pizza.,food\n")
+    assert json.loads(run("score", labelled, "--examples", examples, "--json").out)["n_sentences"] == 1

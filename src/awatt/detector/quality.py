@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.arrays import Bools
-from awatt.detector.examples import is_labelled
+from awatt.detector.examples import is_labelled, normal_form
 from awatt.errors import AwattError, DataError, plural
 from awatt.records.formats import STANDARD_STREAM, list_columns
 from awatt.records.reader import Record, read_records, read_rows
@@ -131,8 +131,8 @@ def measure_file(
         named += ", ".join(f"'{name}'" for name in unknown[:5])
         advice = "Use the same names in both, or add examples of them."
         raise AwattError(f"{path} has the {named}, which the detector does not know. {advice}")
-    learned = set(detector.examples_.texts) if detector.examples_ else set()
-    kept = [record for record in records if record.text.strip() not in learned]
+    learned = set(map(normal_form, detector.examples_.texts)) if detector.examples_ else set()
+    kept = [record for record in records if normal_form(record.text) not in learned]
     if records and not kept:
         raise AwattError(f"every sentence of {path} is an example of the detector. Label others to measure it.")
     truth = np.array([[aspect in record.aspects for aspect in detector.aspects] for record in kept], dtype=bool)
