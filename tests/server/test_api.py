@@ -110,6 +110,11 @@ def test_an_example_in_capitals_taught_what_was_measured_in_the_sample(client: A
     assert client.get("/v1/project/quality").json()["quality"]["overall"]["found"] == 0
 
 
+def test_a_broken_character_was_counted_from_0_by_the_api_alone(client: Any) -> None:
+    sent = client.post("/v1/detect", content=b'{"texts": ["abc\\ud83d"]}', headers={"content-type": "application/json"})
+    assert "unpaired surrogate at character 4" in sent.json()["error"]
+
+
 def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:
     rows = [
         f'{1 + number % 2},{number},"{"The soup was cold. Bye." if number % 2 else "We left."}"' for number in range(40)
