@@ -135,6 +135,14 @@ def test_an_aspect_that_is_never_found_is_not_said_to_be_found_by_name(run: Run,
     assert "awatt: no example of staff: found by name alone. Add some.\n" in err
 
 
+def test_rounding_moved_a_score_across_its_threshold(run: Run, examples: Path) -> None:
+    given = ("explain", "The pizza was cold.", "--examples", examples)
+    score = json.loads(run(*given, "--json").out)["scores"]["food"]
+    lines = run(*given, "--threshold", score + 0.0002).out.splitlines()
+    shown, sign, cut = next(line for line in lines[2:] if line.startswith("food ")).split()[-3:]
+    assert (sign, float(shown) < float(cut)) == ("<", True)  # not 0.38 < 0.38
+
+
 def test_the_help_says_that_the_file_of_detect_makes_a_difference(run: Run) -> None:
     for command in ("explain", "score", "report", "save"):
         shown = " ".join(run(command, "--help").out.replace("│", " ").split())

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from awatt.detector.examples import Examples
+
 Run = Callable[..., Any]
 
 
@@ -69,4 +71,33 @@ def test_the_examples_needed_the_text_column_of_the_labelled_file(run: Run, exam
 def test_a_file_of_off_topic_sentences_alone_is_measured(run: Run, examples: Path, tmp_path: Path) -> None:
     labelled = tmp_path / "labelled.csv"
     labelled.write_text("text,aspects\nWe left on Monday.,\n")
+    assert json.loads(run("score", labelled, "--examples", examples, "--json").out)["n_sentences"] == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_what_was_detected_counted_as_labels_in_exported_results(
+    run: Run, examples: Path, tmp_path: Path, suffix: str
+) -> None:
+    rows = [
+        {"text": "A delicious pizza!", "aspects": "food", "by_person": True},
+        {"text": "We left on Monday.", "aspects": "", "by_person": True},
+        {"text": "The waiter smiled.", "aspects": "staff", "by_person": False},
+        {"text": "A cold pizza.", "aspects": "food", "by_person": False},
+    ]
+    results = tmp_path / f"results.{suffix}"
+    if suffix == "csv":
+        results.write_text("\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]) + "\n")
+    else:
+        lists = [{**row, "aspects": [name for name in [row["aspects"]] if name]} for row in rows]
+        results.write_text("".join(json.dumps(row) + "\n" for row in lists))
+    assert json.loads(run("score", results, "--examples", examples, "--json").out)["n_sentences"] == 2
+    assert Examples.read(results).texts == ("A delicious pizza!", "We left on Monday.")
+    assert Examples.read(results).aspects == ("food",)
+
+
+def test_an_example_in_capitals_was_measured_as_if_it_had_not_been_learned(
+    run: Run, examples: Path, tmp_path: Path
+) -> None:
+    labelled = tmp_path / "labelled.csv"
+    labelled.write_text("text,aspects\nA RUDE  WAITER,staff\nNice pizza.,food\n")
     assert json.loads(run("score", labelled, "--examples", examples, "--json").out)["n_sentences"] == 1

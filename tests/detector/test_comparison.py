@@ -94,6 +94,18 @@ def test_one_cell_without_a_number_turned_a_column_of_numbers_into_text(word: ob
     assert groups("yes", "no", "?") == ("free", ["?", "no", "yes"], [2, 1, 0])  # of words it may be one
 
 
+@pytest.mark.parametrize("word", ["n/a", "-", "unknown"])
+def test_one_cell_without_a_date_turned_a_column_of_dates_into_text(word: str) -> None:
+    dates = [f"2024-{month:02}-{day:02}" for month in (1, 2, 3) for day in range(1, 21)]
+    tally = Tally(["date"], ["food"])
+    tally.add({"date": [*dates, word]}, np.ones((61, 1), dtype=bool))
+    if word == "unknown":  # it may mean something
+        assert tally.others() == {"date": "dates, but also 'unknown'"}
+    else:
+        assert groups(*dates, word)[:2] == ("time", ["2024-01", "2024-02", "2024-03"])
+        assert [each.counts for each in tally.comparisons()] == [[20, 20, 20]]
+
+
 def test_a_column_that_is_not_compared_says_what_it_has() -> None:
     names = ("city", "id", "blank", "word", "stars", "price", "some", "dashes")
     tally = Tally(names, ["food"])

@@ -9,6 +9,7 @@ import pytest
 
 from awatt import AspectDetector
 from awatt.detector.examples import Examples
+from awatt.detector.opening import open_detector
 from awatt.detector.thresholds import parse_thresholds
 from awatt.detector.words import split_windows
 from awatt.errors import AwattError, DataError
@@ -109,3 +110,34 @@ def test_a_long_text_without_spaces_is_read_in_parts() -> None:
     assert all(text[start:].startswith(part) for start, part in parts)
     assert len(parts) > 10
     assert detector.detect("\n" * 5000).aspects == []
+
+
+ALIKE = "the aspects 'Food' and '{}' differ only in case or white space, and compete with each other"
+
+
+def test_names_that_differ_only_in_case_or_white_space_competed_in_silence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def said() -> list[str]:
+        found = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        assert all(each.endswith(". If they are the same, write them the same way.") for each in found)
+        return [each.split(". If")[0] for each in found]
+
+    given = {"Food": ["Great pizza."], "food": ["Cold soup."], "staff": ["Rude."], "FOOD": ["A bun."]}
+    both = [ALIKE.format("food"), ALIKE.format("FOOD")]  # one per pair, each with the first
+    detector = AspectDetector.from_examples(given)
+    assert said() == both
+    AspectDetector.from_names(["Food", "food", "FOOD"])
+    assert said() == both
+    AspectDetector().fit(["Great pizza.", "Cold soup.", "A bun."], [["Food"], ["food"], ["FOOD"]])
+    assert len(said()) == 2
+    (path := tmp_path / "examples.csv").write_text("text,aspects\nGreat pizza.,Food\nCold soup.,food\n")
+    open_detector(path, None, "FOOD")
+    assert said() == both
+    detector.add_examples("food", ["Good soup."]).add_aspect("fo od", ["A cake."])
+    assert said() == []
+    detector.add_aspect(" fOOd ", ["Good rice."])
+    assert said() == [ALIKE.format("fOOd")]
+    AspectDetector.from_names(["waiting time", "waiting  time"])
+    assert said() == [ALIKE.replace("Food", "waiting time").format("waiting  time")]

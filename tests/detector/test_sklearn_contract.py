@@ -243,6 +243,12 @@ def test_invalid_labels_are_an_error(y: Any, message: str) -> None:
         AspectDetector().fit(TEXTS, y)
 
 
+@pytest.mark.parametrize("y", ["food", {"food": [1, 0], "price": [0, 1], "staff": [1, 1], "place": [0, 0]}])
+def test_the_letters_of_a_word_and_the_keys_of_a_dictionary_became_labels(y: Any) -> None:
+    with pytest.raises(AwattError, match=r"^y is .*, but needs one row per text"):
+        AspectDetector().fit(TEXTS[:4], y)
+
+
 def test_classes_that_do_not_match_are_an_error() -> None:
     with pytest.raises(AwattError, match="y has 2 columns, but there are 3 classes"):
         AspectDetector(classes=["a", "b", "c"]).fit(TEXTS, MATRIX)
@@ -250,3 +256,5 @@ def test_classes_that_do_not_match_are_an_error() -> None:
         AspectDetector(classes=["food"]).fit(TEXTS, LABELS)
     with pytest.raises(AwattError, match="are not unique"):
         AspectDetector(classes=["a", "a"]).fit(TEXTS, MATRIX)
+    with pytest.raises(AwattError, match="'food' occurs more than once, apart from white space around it"):
+        AspectDetector().fit(["Soup.", "Pasta.", "Rude."], [["food"], ["food "], ["staff"]])  # named no column

@@ -101,6 +101,20 @@ def test_with_everything_labelled_the_measured_quality_was_that_of_the_names_alo
     assert points[-1]["quality"] == measured["quality"]
 
 
+def test_an_example_in_capitals_taught_what_was_measured_in_the_sample(client: Any) -> None:
+    load(client, "\n".join(f"We met {name} there." for name in ("Ann", "Bob", "Cem")), format="txt", split="false")
+    key = client.post("/v1/aspects", json={"name": "food", "examples": ["Tasty soup."]}).json()["aspects"][0]["id"]
+    ids = client.get("/v1/project/sentences").json()["ids"]
+    client.post("/v1/project/labels", json={"labels": [{"id": each, "aspects": []} for each in ids]})
+    client.post(f"/v1/aspects/{key}/examples", json={"texts": ["WE MET  BOB THERE."]})
+    assert client.get("/v1/project/quality").json()["quality"]["overall"]["found"] == 0
+
+
+def test_a_broken_character_was_counted_from_0_by_the_api_alone(client: Any) -> None:
+    sent = client.post("/v1/detect", content=b'{"texts": ["abc\\ud83d"]}', headers={"content-type": "application/json"})
+    assert "unpaired surrogate at character 4" in sent.json()["error"]
+
+
 def test_aspects_are_compared_by_a_column_of_the_reviews(client: Any) -> None:
     rows = [
         f'{1 + number % 2},{number},"{"The soup was cold. Bye." if number % 2 else "We left."}"' for number in range(40)

@@ -277,6 +277,23 @@ def test_a_name_with_more_blanks_is_the_same_name(store: ProjectStore) -> None:
     assert store.content().undo == "add aspect room size"
 
 
+def test_names_that_differ_only_in_case_competed_with_each_other(store: ProjectStore) -> None:
+    food = store.add_aspect("Food", ["Tasty soup."])
+    message = "there is an aspect 'Food' already, which differs from 'food' only in case. Add examples to it, or choose"
+    for action in (
+        lambda: store.add_aspect("food"),
+        lambda: store.add_aspects(["service", " food "]),
+        lambda: store.import_examples([("Cold pasta.", ["food"])], "labels.csv"),
+    ):
+        with pytest.raises(ConflictError, match=message):
+            action()
+    store.add_aspects(["Food", "service"])  # those that exist stay as they are
+    with pytest.raises(ConflictError, match="there is an aspect 'service' already, which differs from 'Service'"):
+        store.rename_aspect(food, "Service")
+    store.rename_aspect(food, "food")
+    assert [aspect.name for aspect in store.content().aspects] == ["food", "service"]
+
+
 def test_limits_name_the_numbers(tmp_path: Path) -> None:
     store = ProjectStore(tmp_path / "p.sqlite", Limits(aspects=1, examples=1, sentences=1, characters=10, name=5))
     with pytest.raises(AwattError, match="at most 5"):

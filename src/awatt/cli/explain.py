@@ -92,9 +92,8 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
     cuts = dict(zip(detector.aspects, detector.thresholds().tolist(), strict=True))
     for aspect, score in sorted(review.scores.items(), key=lambda item: -item[1]):
         words = ", ".join(f"{word.text} {word.weight:.2f}" for word in review.words.get(aspect, []))
-        sign = "≥" if aspect in review.aspects else "<"
-        cut = "its own" if math.isnan(cuts[aspect]) else f"{cuts[aspect]:.2f}"  # the model decides per sentence
-        typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {score:.2f} {sign} {cut}  {words}".rstrip())
+        compared = _compared(score, cuts[aspect], aspect in review.aspects)
+        typer.echo(f"{aspect:<{width}}  {bar(score, 16)} {compared}  {words}".rstrip())
     without = ~(detector.counts_ > 0)
     if never := list(compress(detector.aspects, without & ~detector._known)):
         say(f"no example of {', '.join(never)}: never found. Add some.")
@@ -104,6 +103,15 @@ def _print_scores(detector: AspectDetector, review: Review) -> None:
     if weak:
         each = "each " if len(weak) > 1 else ""
         say(f"only 1 example {each}of {', '.join(weak)}, which is weak. Aim for about 5.")
+
+
+def _compared(score: float, cut: float, is_found: bool) -> str:
+    """With two decimals, or with more where rounding would move the score across the threshold."""
+    sign = "≥" if is_found else "<"
+    if math.isnan(cut):
+        return f"{score:.2f} {sign} its own"  # the model decides per sentence
+    digits = next((n for n in (2, 3) if (round(score, n) >= round(cut, n)) == is_found), 4)
+    return f"{score:.{digits}f} {sign} {cut:.{digits}f}"
 
 
 def _as_dict(review: Review) -> dict[str, object]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from awatt.arrays import Bools
-from awatt.detector.groups import Column, Kind, group_column, is_number
+from awatt.detector.groups import Column, Kind, group_column, is_date, is_number
 from awatt.detector.quality import Measure, wilson
 from awatt.errors import AwattError
 from awatt.records.formats import list_columns, short_repr
 
-NEARLY_NONE = 0.1  # share of the values up to which others than numbers stand out in a column of numbers
+NEARLY_NONE = 0.1  # share of the values up to which others stand out in a column of numbers or dates
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,10 @@ def instead_of_groups(column: Column) -> str:
     with_value = [place for place in column.places if place >= 0]
     if len(set(with_value)) < 2:
         return "only one value" if with_value else "no value"
-    others = [place for place in with_value if not is_number(column.groups[place])]
-    if 0 < len(others) <= NEARLY_NONE * len(with_value):
-        return f"numbers, but also {short_repr(column.groups[others[0]])}"
+    for kind, is_kind in (("numbers", is_number), ("dates", is_date)):
+        others = [place for place in with_value if not is_kind(column.groups[place])]
+        if 0 < len(others) <= NEARLY_NONE * len(with_value):
+            return f"{kind}, but also {short_repr(column.groups[others[0]])}"
     if len(set(with_value)) < len(with_value):
         return "too many different values"
     return "a different value in every row" + (" that has one" if len(with_value) < len(column.places) else "")

@@ -20,7 +20,7 @@ from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
-from awatt.detector.examples import Examples, ExamplesInput, check_listed, check_text, check_texts
+from awatt.detector.examples import Examples, ExamplesInput, alike_names, check_listed, check_text, check_texts
 from awatt.detector.finding import Finder, make_detections, split_long
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
@@ -111,6 +111,7 @@ class AspectDetector:
         if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
             found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
             _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
+        _warn_about_alike(alike_names(examples.aspects))
 
     # -- learning
 
@@ -227,8 +228,9 @@ class AspectDetector:
         if not isinstance(aspect, str):
             advice = "Off-topic sentences are added with add_examples(None, …)."
             raise AwattError(f"an aspect is named {short_repr(aspect)}, but needs a name such as 'food'. {advice}")
-        if aspect.strip() in self.aspects:
+        if (name := aspect.strip()) in self.aspects:
             raise AwattError(f"there already is an aspect '{aspect}'. Use add_examples, or choose another name.")
+        _warn_about_alike(pair for pair in alike_names((*self.aspects, name)) if pair[1] == name)
         return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
     def add_examples(self, aspect: str | None, examples: Sequence[str]) -> Self:
@@ -347,6 +349,7 @@ class AspectDetector:
         learned._kept = KeptModel(self.model, model := load_model(self.model))
         if isinstance(model, AspectModel):
             check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
+        _warn_about_alike(alike_names(examples.aspects))
         learned._learn_anew(examples, reviews)._warn_about_empty_aspects()
         learned.classes_, learned.indicators_ = np.array(list(classes)), indicators
         self.__dict__.update(learned.__dict__)
@@ -458,3 +461,9 @@ class AspectDetector:
         from awatt.detector.folder import load
 
         return load(cls, Path(folder))
+
+
+def _warn_about_alike(pairs: Iterable[tuple[str, str]]) -> None:
+    for known, name in pairs:
+        found = f"the aspects '{known}' and '{name}' differ only in case or white space, and compete with each other"
+        _log.warning("%s. If they are the same, write them the same way.", found)

@@ -77,7 +77,8 @@ class Examples:
     def read(cls, path: str | Path, text_column: str = "text", aspects_column: str = "aspects") -> Examples:
         """From a file with a text and an aspects column; a row without aspects is an off-topic example.
 
-        A row without text and aspects is skipped. A ``.json`` file holds one object, ``{aspect: [sentences]}``.
+        A row without text and aspects is skipped. A ``.json`` file holds one object, ``{aspect: [sentences]}``. Of
+        results that the page exported only those count that a person has labelled.
         """
         if str(path).lower().endswith(".json"):
             return cls.from_json(_read_object(Path(path)))
@@ -134,7 +135,9 @@ class Examples:
         if "" in aspects:
             raise AwattError("a class has a blank name. Give each column a name such as 'food'.")
         if len(set(aspects)) < len(aspects):
-            raise AwattError(f"the names of the {len(aspects)} classes are not unique. Give each column its own name.")
+            twice = next(aspect for aspect in aspects if aspects.count(aspect) > 1)
+            found = f"the names of the {len(aspects)} classes are not unique: '{twice}' occurs more than once"
+            raise AwattError(f"{found}, apart from white space around it. Give each class one name of its own.")
         merged: dict[str, Bools] = {}
         for text, row in zip(texts, labels, strict=True):
             if text.strip():
@@ -204,9 +207,14 @@ def _no_sentence(text: object, mentioned: Sequence[str]) -> AwattError:
     return AwattError(f"an example{place} is {short_repr(text)}, but a sentence is needed. Fill it in or remove it.")
 
 
+def is_labelled(record: Record) -> bool:
+    """Whether its aspects are labels: in results that the page exported, others are what was detected."""
+    return str(record.fields.get("by_person", True)).lower() in ("true", "1")
+
+
 def _filled(records: Iterable[Record], path: str, text_column: str) -> Pairs:
     """The records with text; raise for one that has aspects alone. Spreadsheets write blank rows at the end."""
-    for record in records:
+    for record in filter(is_labelled, records):
         if record.text.strip():
             yield record.text, record.aspects
         elif record.aspects:
@@ -226,6 +234,18 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         raise DataError(f'found {short_repr(value)}, but needs a form such as {{"food": ["Great pizza."]}}.', path)
     return value
+
+
+def normal_form(text: str) -> str:
+    """The same for texts that differ only in case or white space."""
+    return " ".join(text.split()).casefold()
+
+
+def alike_names(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Each name that differs only in case or white space from an earlier one, behind that one."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(normal_form(name), name), name) for name in names]
+    return [(known, name) for known, name in pairs if known != name]
 
 
 def check_count(n_aspects: int) -> None:

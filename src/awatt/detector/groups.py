@@ -18,7 +18,7 @@ MAX_CHARACTERS = 200  # of a value: enough to recognise it
 #: a year and a month, and perhaps a day and a time; with a dot and without a day it is a number, such as 1049.5
 DATE = re.compile(r"(\d{4})(?:[-/]|\.(?=\d+\D))(0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01])(\D.*)?)?")
 OTHER = "(other)"
-#: in a column of numbers, these in any case mean that there is no value
+#: in a column of numbers or dates, these in any case mean that there is no value
 MISSING = frozenset(("n/a", "na", "nan", "null", "none", "-", "--", "?"))
 
 Kind = Literal["time", "groups", "free"]
@@ -58,9 +58,9 @@ def group_column(name: str, values: Iterable[object]) -> Column:
 
 
 def _without_missing(counts: Counter[str]) -> Mapping[str, int]:
-    """The values without the words for a missing one, if all others are numbers."""
+    """The values without the words for a missing one, if all others are numbers or all are dates."""
     rest = {value: count for value, count in counts.items() if value.lower() not in MISSING}
-    return rest if rest and all(map(is_number, rest)) else counts
+    return rest if rest and (all(map(is_number, rest)) or all(map(is_date, rest))) else counts
 
 
 def _text(value: object) -> str:
@@ -75,7 +75,7 @@ def _group(counts: Mapping[str, int]) -> tuple[Kind, list[str], dict[str, int]]:
     """The kind, the groups in their order, and the number of each value's group."""
     values = sorted(counts, key=_sorting_key)
     own = {value: number for number, value in enumerate(values)}
-    if counts and all(map(DATE.fullmatch, counts)):
+    if counts and all(map(is_date, counts)):
         return "time", *_periods(values)
     if counts and max(counts.values()) == 1 and len(counts) > 2 and not _are_measures(values):
         return "free", values, own
@@ -147,6 +147,11 @@ def _ranges(counts: Mapping[str, int]) -> tuple[list[str], dict[str, int]]:
 def is_number(value: str) -> bool:
     """Whether it is a finite number."""
     return _number(value) is not None
+
+
+def is_date(value: str) -> bool:
+    """Whether it is a date, or a year and a month."""
+    return DATE.fullmatch(value) is not None
 
 
 def _number(value: str) -> float | None:

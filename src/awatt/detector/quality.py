@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from awatt.arrays import Bools
+from awatt.detector.examples import is_labelled, normal_form
 from awatt.errors import AwattError, DataError, plural
 from awatt.records.formats import STANDARD_STREAM, list_columns
 from awatt.records.reader import Record, read_records, read_rows
@@ -120,7 +121,7 @@ def measure_file(
     batches = read_records(
         path, text_column=text_column, aspects_column=aspects_column, format=format, on_error=on_error
     )
-    records = [record for batch in batches for record in batch if record.text.strip()]
+    records = [record for batch in batches for record in batch if record.text.strip() and is_labelled(record)]
     known = {name for record in records for name in record.aspects}
     if records and not known and not _has_column(path, text_column, aspects_column, format):
         raise _no_labels(path, text_column, aspects_column, records)
@@ -130,8 +131,8 @@ def measure_file(
         named += ", ".join(f"'{name}'" for name in unknown[:5])
         advice = "Use the same names in both, or add examples of them."
         raise AwattError(f"{path} has the {named}, which the detector does not know. {advice}")
-    learned = set(detector.examples_.texts) if detector.examples_ else set()
-    kept = [record for record in records if record.text.strip() not in learned]
+    learned = set(map(normal_form, detector.examples_.texts)) if detector.examples_ else set()
+    kept = [record for record in records if normal_form(record.text) not in learned]
     if records and not kept:
         raise AwattError(f"every sentence of {path} is an example of the detector. Label others to measure it.")
     truth = np.array([[aspect in record.aspects for aspect in detector.aspects] for record in kept], dtype=bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ def read_targets(y: Any, classes: Sequence[Any] | None, n_texts: int) -> tuple[B
     ``y`` is a list of label lists, or an indicator matrix: an array, a sparse matrix, lists of 0 and 1, or a data
     frame, whose column names become the classes. Where the classes are known, its columns are found by their names.
     """
+    if isinstance(y, str | bytes | Mapping):  # iterating would give letters or keys
+        raise AwattError(f'y is {short_repr(y)}, but needs one row per text: [["food"], ["food", "price"], []].')
     columns = None if getattr(y, "columns", None) is None else list(y.columns)
     for convert in ("toarray", "to_numpy"):
         if hasattr(y, convert):

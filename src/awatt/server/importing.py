@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TypeAlias
 
-from awatt.detector.examples import Examples
+from awatt.detector.examples import Examples, is_labelled
 from awatt.files import parse_json
 from awatt.records.bounds import Meter
 from awatt.records.conversion import to_readable
@@ -44,7 +44,7 @@ def _by_row(content: bytes, format: str, limits: Limits) -> Labelled:
         if missing:
             raise ServiceError(f"the file has no column {max(missing)!r}. {NEEDED}")
         records = chain.from_iterable(read_records(path, format=format, meter=meter))
-        return [_labels(record, is_escaped) for record in records if record.text.strip() and _by_person(record)]
+        return [_labels(record, is_escaped) for record in records if record.text.strip() and is_labelled(record)]
 
 
 def _by_aspect(content: bytes) -> Labelled | None:
@@ -65,7 +65,3 @@ def _labels(record: Record, is_escaped: bool) -> tuple[str, tuple[str, ...]]:
     if not is_escaped or "by_person" not in record.fields:
         return record.text, record.aspects
     return unescape_formula(record.text), tuple(map(unescape_formula, record.aspects))
-
-
-def _by_person(record: Record) -> bool:
-    return str(record.fields.get("by_person", True)).lower() in ("true", "1")

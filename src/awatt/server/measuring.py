@@ -8,6 +8,7 @@ from itertools import chain, takewhile
 import numpy as np
 
 from awatt.arrays import Bools
+from awatt.detector.examples import normal_form
 from awatt.detector.quality import CoursePoint, Quality, measure, random_order
 from awatt.server.content import Content, Example
 from awatt.server.responses import Documented
@@ -83,8 +84,9 @@ def _labelled_beginning(order: list[str], content: Content) -> list[str]:
 
 
 def _others(content: Content, sample: list[str]) -> list[Example]:
-    taken = set(sample)
-    return [example for example in content.examples if example.text not in taken]
+    """The examples that are not in the sample, in another case either: the model reads such as the same sentence."""
+    taken = set(map(normal_form, sample))
+    return [example for example in content.examples if normal_form(example.text) not in taken]
 
 
 def _measure_parts(workbench: Workbench, content: Content, sample: list[str]) -> Quality | None:

@@ -23,7 +23,7 @@ def _check_unicode(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"contains an unpaired surrogate at character {error.start}") from None
+            raise ValueError(f"contains an unpaired surrogate at character {error.start + 1}") from None
     return text
 
 

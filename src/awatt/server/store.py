@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import EllipsisType
 
+from awatt.detector.examples import normal_form
 from awatt.errors import AwattError, plural
 from awatt.server.content import Aspect, Content, Example
 from awatt.server.errors import ConflictError, NotFoundError
@@ -112,7 +113,7 @@ class ProjectStore(RemarkStore):
             old = self._aspect_name(key)
             if (name := _one_line(name)) == old:
                 return
-            name = self._check_new_name(name)
+            name = self._check_new_name(name, key)
             with self._action(f"rename {old} to {name}", "learned"):
                 self._run("UPDATE aspects SET name = ? WHERE id = ?", (name, key))
 
@@ -151,13 +152,18 @@ class ProjectStore(RemarkStore):
             raise NotFoundError(f"there is no aspect with the id {key}. It may have been removed; reload the list.")
         return str(row[0])
 
-    def _check_new_name(self, name: str) -> str:
+    def _check_new_name(self, name: str, key: int = 0) -> str:
+        """The name in one line; raise if an aspect other than ``key`` has it, perhaps in another case."""
         name = _one_line(name)
         if not name:
             raise AwattError("the aspect has no name. Give it one, such as 'food'.")
         check_length(name, self.limits.name, "the name of the aspect")
-        if self._run("SELECT 1 FROM aspects WHERE name = ?", (name,)).fetchone():
-            raise ConflictError(f"there is an aspect '{name}' already. Add examples to it, or choose another name.")
+        for (known,) in self._run("SELECT name FROM aspects WHERE id != ?", (key,)):
+            if normal_form(known) == normal_form(name):
+                found = f"there is an aspect '{known}' already"
+                if known != name:
+                    found += f", which differs from '{name}' only in case"
+                raise ConflictError(f"{found}. Add examples to it, or choose another name.")
         return name
 
     # -- examples
