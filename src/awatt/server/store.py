@@ -36,7 +36,7 @@ class ProjectStore(RemarkStore):
             check_count(self._count("examples"), self.limits.examples, "examples in the project")
             check_count(self._sizes()[0], self.limits.sentences, "sentences in the project")
             check_count(self._count("notes"), self.limits.notes, "notes in the project")
-            check_count(self._count_people(), self.limits.people, "people who label in the project")
+            check_count(self._count("votes"), self.limits.votes, "labels by people in the project")
 
     # -- reading
 
