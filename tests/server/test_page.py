@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from awatt.detector.report_charts import percent
+
 from .browsing import SAVED, Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
@@ -375,6 +377,14 @@ def test_saved_pictures_look_like_the_page(page: Any) -> None:
         assert ("255, 255, 255" in paper) == (theme == "light")
         ink = page.evaluate("getComputedStyle(document.body).color")
         assert ink in pictures["aspects"]["all"]  # the text has the colour of the page's text
+
+
+def test_the_page_and_the_report_round_halves_alike(page: Any) -> None:
+    shares = sorted({n / m for m in range(1, 201) for n in range(m + 1)})
+    script = "async (shares) => shares.map((await import('/static/dom.js')).percent)"
+    shown = dict(zip(shares, page.evaluate(script, shares), strict=True))
+    assert shown == {share: percent(share).replace(" ", "\xa0") for share in shares}
+    assert [shown[share].split("\xa0")[0] for share in (0, 1 / 16, 0.125, 0.625, 1)] == ["0", "6.3", "13", "63", "100"]
 
 
 def test_aspects_are_compared_by_the_columns_of_the_file(page: Any) -> None:
