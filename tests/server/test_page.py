@@ -90,8 +90,11 @@ def test_a_label_applies_at_once_and_can_be_undone(page: Any) -> None:
     page.keyboard.press("1")
     page.wait_for_selector("#rows .row.chosen.labelled")
     assert chosen(page).first.get_attribute("aria-pressed") != pressed
+    text = page.inner_text("#rows .row.chosen .text")
     page.click("#undo")
     page.wait_for_function("() => !document.querySelector('#rows .row.labelled')")
+    said = "(begin) => document.getElementById('message').textContent.startsWith(begin)"
+    page.wait_for_function(said, arg=f"Undone: label “{text[:55]}")
     again = "(pressed) => document.querySelector('#detail .toggle').getAttribute('aria-pressed') === pressed"
     page.wait_for_function(again, arg=pressed)  # once it has been detected again
 
