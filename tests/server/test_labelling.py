@@ -159,6 +159,23 @@ def test_a_queue_counts_goes_on_and_back_and_finished_sentences_leave_it(page: A
     wait_for_text(page, "#status", "86 sentences")
 
 
+def test_a_list_that_is_done_does_not_blame_the_filter(page: Any) -> None:
+    load(page, "two.csv", b"text\nThe soup was cold.\nA rude waiter.\n")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)
+    page.keyboard.press("n")
+    wait_for_text(page, "#queue-count", "0 of 2")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#queue-count", "1 of 2")
+    page.keyboard.press("Enter")
+    said = "This list is done: 2 sentences labelled. Choose Next 20 to go on, or Leave to see all sentences."
+    page.wait_for_function("(said) => document.getElementById('nothing').textContent === said", arg=said)
+    page.click("#queue-leave")
+    wait_for_count(page, "#rows .row", 2)
+    page.fill("#search", "no such text")
+    wait_for_text(page, "#nothing", "No sentence matches the filter.")
+
+
 def test_many_sentences_are_labelled_at_once_and_notes_are_kept(page: Any) -> None:
     rows = page.locator("#rows .row")
     texts = [rows.nth(place).locator(".text").inner_text() for place in range(4)]

@@ -3,7 +3,7 @@
 import { byId, el, emptyState, fill, notify } from "./dom.js";
 import { drawDetail, findAspect } from "./detail.js";
 import { marked } from "./marked.js";
-import { back, finish, inQueue, isLoading, skip } from "./queue.js";
+import { back, endOfList, finish, inQueue, isLoading, skip } from "./queue.js";
 import { aspects, changed, colour, found, foundBefore, hasScores, isBlind, isGuess, isLearned, label, labelOf, noteOf, onChange, person, requestWords, saving, scoreText, state, votesOf } from "./state.js";
 
 const table = byId("table"), rows = byId("rows"), MOST_SELECTED = 2000; // labelled at once
@@ -109,7 +109,7 @@ export function draw() {
   const empty = byId("nothing");
   empty.hidden = state.rows.length > 0;
   if (!state.texts.length) fill(empty, emptyState("No reviews are loaded yet.", "start", "Load reviews"));
-  else if (!state.rows.length) fill(empty, el("p", { className: "empty" }, "No sentence matches the filter."));
+  else if (!state.rows.length) fill(empty, el("p", { className: "empty" }, endOfList() ?? "No sentence matches the filter."));
   const there = state.chosen !== null && byId(`row-${state.chosen}`);
   if (there) table.setAttribute("aria-activedescendant", `row-${state.chosen}`);
   else table.removeAttribute("aria-activedescendant");
