@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from awatt.detector.opening import parse_names
 from awatt.detector.report_charts import percent
+from awatt.errors import AwattError
 
 from .browsing import SAVED, Server, needs_chromium, settle, until
 
@@ -279,6 +281,59 @@ def test_names_alone_find_sentences_at_once_marked_as_guesses(page: Any) -> None
     page.click("#by-name button")
     wanted = "Nothing to guess: battery has examples already."
     page.wait_for_function("(wanted) => document.getElementById('message').textContent === wanted", arg=wanted)
+
+
+NAMES = '''battery, screen,price
+"food, drinks", service
+service,"food, drinks"
+"say ""cheese""", a
+a "b" c, d"
+a; b
+,, a
+a,
+,
+"a
+"a" b, c
+"a" ,b
+  "a"
+"",a
+""
+"a""
+x, "a b
+["food, drinks", "service"]
+ ["a"]
+["a", 1]
+["a", null]
+["a"
+[]
+{"a": 1}
+a,["b"]
+"[a]", b'''.splitlines()
+
+
+def test_quotes_around_a_name_with_a_comma_were_not_read(page: Any) -> None:
+    def read(given: str) -> list[str]:
+        try:
+            return parse_names(given)
+        except AwattError:
+            return []
+
+    script = "async (cases) => cases.map((await import('/static/aspects.js')).parseNames)"
+    assert page.evaluate(script, NAMES) == [read(each) for each in NAMES]
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
+    load_pasted(page, "The battery died.\nA bright screen.\nGood food and drinks.")
+    page.wait_for_selector("#view-aspects:not([hidden])")
+    page.fill("#names", '"food, drinks')
+    page.click("#by-name button")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('needs quotes')")
+    page.fill("#names", '"food, drinks", battery')
+    page.click("#by-name button")
+    page.wait_for_selector("#rows .chip.guess")
+    until(page, "state.project.aspects.map((each) => each.name).join('|') === wanted", "food, drinks|battery")
+    page.click("#tab-export")
+    assert """--aspects '"food, drinks",battery' --out""" in page.inner_text("#view-export")
 
 
 def test_an_aspect_that_was_not_learned_is_not_shown_as_none(page: Any) -> None:
