@@ -157,6 +157,14 @@ PROJECTS: dict[str, Callable[[Path], None]] = {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 6000) "
         "INSERT INTO notes (text, note) SELECT 'text ' || i, 'note' FROM n"
     ),
+    "a thousand people": _sql(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) "
+        "INSERT INTO votes (example, person, aspects) SELECT 1, 'person ' || i, '[1]' FROM n"
+    ),
+    "more labels by people than allowed": _sql(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
+        "INSERT INTO votes (example, person, aspects) SELECT i, 'Ann', '[1]' FROM n"
+    ),
     "columns that are no JSON": _sql("UPDATE reviews SET fields = '{'"),
     "columns that are a number": _sql("UPDATE reviews SET fields = '5'"),
     "deeply nested columns": _sql(f"UPDATE reviews SET fields = '{'[' * 100_000}'"),
@@ -210,7 +218,7 @@ def try_project(path: Path) -> list[str]:
     else:
         headers = {"authorization": f"Bearer {access.token}"}
         with TestClient(app, f"http://{HOST}", headers=headers, raise_server_exceptions=False) as client:
-            reads = ["", "/sentences", "/scores", "/map", "/export/results.csv"]
+            reads = ["", "/sentences", "/scores", "/map", "/people", "/export/results.csv"]
             for url in [f"/v1/project{each}" for each in reads] + ["/v1/aspects", "/health/ready"]:
                 status = client.get(url).status_code
                 problems += [] if status in (200, 422, 503) else [f"{url}: {status}"]

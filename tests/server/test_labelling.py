@@ -159,6 +159,23 @@ def test_a_queue_counts_goes_on_and_back_and_finished_sentences_leave_it(page: A
     wait_for_text(page, "#status", "86 sentences")
 
 
+def test_a_list_that_is_done_does_not_blame_the_filter(page: Any) -> None:
+    load(page, "two.csv", b"text\nThe soup was cold.\nA rude waiter.\n")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)
+    page.keyboard.press("n")
+    wait_for_text(page, "#queue-count", "0 of 2")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#queue-count", "1 of 2")
+    page.keyboard.press("Enter")
+    said = "This list is done: 2 sentences labelled. Choose Next 20 to go on, or Leave to see all sentences."
+    page.wait_for_function("(said) => document.getElementById('nothing').textContent === said", arg=said)
+    page.click("#queue-leave")
+    wait_for_count(page, "#rows .row", 2)
+    page.fill("#search", "no such text")
+    wait_for_text(page, "#nothing", "No sentence matches the filter.")
+
+
 def test_many_sentences_are_labelled_at_once_and_notes_are_kept(page: Any) -> None:
     rows = page.locator("#rows .row")
     texts = [rows.nth(place).locator(".text").inner_text() for place in range(4)]
@@ -185,6 +202,41 @@ def test_many_sentences_are_labelled_at_once_and_notes_are_kept(page: Any) -> No
     page.reload()
     settle(page)
     assert page.input_value("#note") == "ask the cook"
+
+
+def test_keys_do_nothing_when_several_sentences_are_selected(page: Any) -> None:
+    texts = page.locator("#rows .row .text").all_inner_texts()[:3]
+    ids = page.evaluate("async () => (await import('/static/state.js')).aspects().map((aspect) => aspect.id)")
+    labels = f"async (texts) => Promise.all(texts.map({LABEL}))"
+    page.keyboard.press("Backspace")  # nothing to remove
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    wait_for_text(page, "#detail", "3 sentences selected")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#message", "3 sentences: accepted as shown.")
+    shown = page.evaluate(labels, texts)
+    page.keyboard.press("6")
+    wait_for_text(page, "#message", "3 sentences: ")
+    wait_for_text(page, f"#many-{ids[5]} .value", "3 of 3")
+    assert page.evaluate(labels, texts) == [sorted({*each, ids[5]}) for each in shown]
+    page.keyboard.press("6")
+    wait_for_text(page, f"#many-{ids[5]} .value", "0 of 3")
+    page.keyboard.press("0")
+    wait_for_text(page, "#message", "3 sentences: mention none.")
+    assert page.evaluate(labels, texts) == [[], [], []]
+    page.keyboard.press("a")
+    page.keyboard.type(page.inner_text(f"#many-{ids[1]} .name")[:4])
+    wait_for_count(page, "#detail .toggle", 1)
+    page.keyboard.press("Enter")
+    wait_for_text(page, f"#many-{ids[1]} .value", "3 of 3")
+    assert page.evaluate(labels, texts) == [[ids[1]]] * 3
+    page.keyboard.press("Delete")
+    wait_for_text(page, "#message", "3 sentences: labels removed.")
+    assert page.evaluate(labels, texts) == [None] * 3
+    page.keyboard.press("Delete")  # nothing to remove
+    page.keyboard.press("Control+z")
+    wait_for_text(page, "#message", "Undone: label 3 sentences.")
+    assert page.evaluate(labels, texts) == [[ids[1]]] * 3
 
 
 def test_a_note_that_could_not_be_saved_is_sent_again(page: Any, server: Server) -> None:

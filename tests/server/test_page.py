@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from awatt.detector.opening import parse_names
+from awatt.detector.report_charts import percent
+from awatt.errors import AwattError
+
 from .browsing import SAVED, Server, needs_chromium, settle, until
 
 pytestmark = needs_chromium
@@ -88,8 +92,11 @@ def test_a_label_applies_at_once_and_can_be_undone(page: Any) -> None:
     page.keyboard.press("1")
     page.wait_for_selector("#rows .row.chosen.labelled")
     assert chosen(page).first.get_attribute("aria-pressed") != pressed
+    text = page.inner_text("#rows .row.chosen .text")
     page.click("#undo")
     page.wait_for_function("() => !document.querySelector('#rows .row.labelled')")
+    said = "(begin) => document.getElementById('message').textContent.startsWith(begin)"
+    page.wait_for_function(said, arg=f"Undone: label “{text[:55]}")
     again = "(pressed) => document.querySelector('#detail .toggle').getAttribute('aria-pressed') === pressed"
     page.wait_for_function(again, arg=pressed)  # once it has been detected again
 
@@ -276,6 +283,59 @@ def test_names_alone_find_sentences_at_once_marked_as_guesses(page: Any) -> None
     page.wait_for_function("(wanted) => document.getElementById('message').textContent === wanted", arg=wanted)
 
 
+NAMES = '''battery, screen,price
+"food, drinks", service
+service,"food, drinks"
+"say ""cheese""", a
+a "b" c, d"
+a; b
+,, a
+a,
+,
+"a
+"a" b, c
+"a" ,b
+  "a"
+"",a
+""
+"a""
+x, "a b
+["food, drinks", "service"]
+ ["a"]
+["a", 1]
+["a", null]
+["a"
+[]
+{"a": 1}
+a,["b"]
+"[a]", b'''.splitlines()
+
+
+def test_quotes_around_a_name_with_a_comma_were_not_read(page: Any) -> None:
+    def read(given: str) -> list[str]:
+        try:
+            return parse_names(given)
+        except AwattError:
+            return []
+
+    script = "async (cases) => cases.map((await import('/static/aspects.js')).parseNames)"
+    assert page.evaluate(script, NAMES) == [read(each) for each in NAMES]
+    page.click("#tab-start")
+    page.click("#start-over")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('Undo brings back')")
+    load_pasted(page, "The battery died.\nA bright screen.\nGood food and drinks.")
+    page.wait_for_selector("#view-aspects:not([hidden])")
+    page.fill("#names", '"food, drinks')
+    page.click("#by-name button")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('needs quotes')")
+    page.fill("#names", '"food, drinks", battery')
+    page.click("#by-name button")
+    page.wait_for_selector("#rows .chip.guess")
+    until(page, "state.project.aspects.map((each) => each.name).join('|') === wanted", "food, drinks|battery")
+    page.click("#tab-export")
+    assert """--aspects '"food, drinks",battery' --out""" in page.inner_text("#view-export")
+
+
 def test_an_aspect_that_was_not_learned_is_not_shown_as_none(page: Any) -> None:
     page.click("#tab-start")
     page.click("#start-over")
@@ -375,6 +435,14 @@ def test_saved_pictures_look_like_the_page(page: Any) -> None:
         assert ("255, 255, 255" in paper) == (theme == "light")
         ink = page.evaluate("getComputedStyle(document.body).color")
         assert ink in pictures["aspects"]["all"]  # the text has the colour of the page's text
+
+
+def test_the_page_and_the_report_round_halves_alike(page: Any) -> None:
+    shares = sorted({n / m for m in range(1, 201) for n in range(m + 1)})
+    script = "async (shares) => shares.map((await import('/static/dom.js')).percent)"
+    shown = dict(zip(shares, page.evaluate(script, shares), strict=True))
+    assert shown == {share: percent(share).replace(" ", "\xa0") for share in shares}
+    assert [shown[share].split("\xa0")[0] for share in (0, 1 / 16, 0.125, 0.625, 1)] == ["0", "6.3", "13", "63", "100"]
 
 
 def test_aspects_are_compared_by_the_columns_of_the_file(page: Any) -> None:

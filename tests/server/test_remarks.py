@@ -8,6 +8,7 @@ import pytest
 
 from awatt.errors import AwattError
 from awatt.server.limits import Limits
+from awatt.server.people import compare_labels
 from awatt.server.store import ProjectStore
 
 
@@ -51,14 +52,44 @@ def test_a_thousand_names_on_one_sentence(tmp_path: Path) -> None:
     for person in ("", "Ann", "Ann"):
         store.label_sentence("Good soup.", [], person=person)
     before = store.content()
-    with pytest.raises(AwattError, match="3 people who label, but at most 2 are allowed"):
+    with pytest.raises(AwattError, match="2 people label this project already, but at most 2 can"):
         store.label_sentence("Good soup.", [], person="Ben")
     assert store.content() == before
     store.remove_label("Good soup.", person="Ann")
     store.label_sentence("Good soup.", [], person="Ben")
     store.close()
-    with pytest.raises(AwattError, match="2 people who label in the project, but at most 1"):
-        ProjectStore(path, Limits(people=1))
+
+
+def test_a_file_with_labels_of_more_people_than_allowed_did_not_open(tmp_path: Path) -> None:
+    """Before there was a limit, any number of people could label."""
+    path, limits = tmp_path / "p.sqlite", Limits(people=2)
+    store = ProjectStore(path)
+    aspect = store.add_aspect("food")
+    for person, count in {"Ann": 1, "Ben": 3, "Cem": 2}.items():
+        for text in ("Good soup.", "Cold soup.", "Nice soup.")[:count]:
+            store.label_sentence(text, [aspect], person=person)
+    store.close()
+    store = ProjectStore(path, limits)
+    store.label_sentence("Good soup.", [], person="Ann")  # whoever has labelled may go on
+    with pytest.raises(AwattError, match="3 people label this project already, but at most 2 can"):
+        store.label_sentence("Good soup.", [], person="Dee")
+    found = compare_labels(store.content(), limits.people)
+    assert [each.name for each in found.people] == ["Ben", "Cem", "Ann"]
+    assert [each.people for each in found.agreements] == [("Ben", "Cem")]
+    store.close()
+
+
+def test_a_file_with_more_labels_by_people_than_can_be_given_is_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "p.sqlite"
+    store = ProjectStore(path, Limits(votes=2))
+    for person in ("Ann", "Ben", "Ann"):
+        store.label_sentence("Good soup.", [], person=person)
+    with pytest.raises(AwattError, match="3 labels by people, but at most 2 are allowed"):
+        store.label_sentence("Cold soup.", [], person="Ann")
+    store.close()
+    ProjectStore(path, Limits(votes=2)).close()
+    with pytest.raises(AwattError, match="2 labels by people in the project, but at most 1 are allowed"):
+        ProjectStore(path, Limits(votes=1))
 
 
 def test_who_takes_back_a_label_leaves_that_of_others(store: ProjectStore) -> None:

@@ -247,6 +247,18 @@ def test_only_those_who_made_a_label_remove_it(store: ProjectStore) -> None:
     assert store.content().examples == []
 
 
+def test_undo_of_a_label_does_not_say_of_which_sentence(store: ProjectStore) -> None:
+    food, service = store.add_aspect("food"), store.add_aspect("service")
+    store.label_sentence("Cold\n soup.", [service, food])
+    assert store.undo() == "label “Cold soup.”: food, service"
+    store.label_sentence("so " * 100, [])
+    assert store.content().undo == f"label “{'so ' * 19}so…”: none"
+    store.remove_label("so " * 100)
+    assert store.content().undo == f"remove the label of “{'so ' * 19}so…”"
+    store.label_sentence("x" * 60, [])
+    assert store.content().undo == f"label “{'x' * 60}”: none"
+
+
 def test_emptying_an_empty_project_keeps_its_history(store: ProjectStore) -> None:
     store.add_aspect("food", ["Cold soup."])
     wanted = state(store)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 
 from awatt.detector.quality import Measure
 
 
 def percent(share: float) -> str:
-    """A share, with a decimal where it is small."""
-    return f"{100 * share:.1f} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
+    """A share, with a decimal where it is small. Halves are rounded up, as the workbench's `toFixed` does."""
+    last = Decimal("0.1") if 0 < share < 0.1 else Decimal(1)
+    return f"{Decimal(100 * share).quantize(last, ROUND_HALF_UP)} %"
 
 
 def interval(share: Measure) -> str:

@@ -73,7 +73,7 @@ def make_routes(service: Service) -> APIRouter:
     @router.get("/people", responses=describe_json(People))
     async def people() -> Response:
         """Get who has labelled how much, and how far each two people agree."""
-        return json_response(await service.compute(lambda: compare_labels(store.content())))
+        return json_response(await service.compute(lambda: compare_labels(store.content(), service.limits.people)))
 
     @router.get("/progress", responses=describe_json(Step))
     async def progress() -> Response:

@@ -24,6 +24,7 @@ class Limits:
     note: int = 2_000  # characters: a remark, not a text
     notes: int = 5_000  # per project: sent with every change
     people: int = 40  # per project, who label: each two of them are compared
+    votes: int = 200_000  # labels by people, per project: 40 people label 5,000 sentences
     aspects: int = 200  # per project: more do not fit on a page
     examples: int = 5_000  # per project: learning takes milliseconds for hundreds
     sentences: int = 100_000  # per project: all of them are scored again after each label

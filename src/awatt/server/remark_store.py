@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from awatt.errors import plural
+from awatt.server.errors import ServiceError
 from awatt.server.limits import check_count, check_length
 from awatt.server.review_store import ReviewStore, clean
 
@@ -28,15 +30,23 @@ class RemarkStore(ReviewStore):
         if self._run(last, (example,)).fetchone() == (person, said):
             return
         if not self._run("SELECT 1 FROM votes WHERE person = ? ORDER BY id DESC", (person,)).fetchone():
-            check_count(self._count_people() + 1, self.limits.people, "people who label", "person")
+            self._check_new_person()
         self._remove_vote(example, person)
         self._run("INSERT INTO votes (example, person, aspects) VALUES (?, ?, ?)", (example, person, said))
+        check_count(self._count("votes"), self.limits.votes, "labels by people")
 
     def _remove_vote(self, example: int, person: str) -> None:
         self._run("DELETE FROM votes WHERE example = ? AND person = ?", (example, person))
 
-    def _count_people(self) -> int:
-        return int(self._run("SELECT count(DISTINCT person) FROM votes").fetchone()[0])
+    def _check_new_person(self) -> None:
+        """Here and not when the file is opened: an earlier awatt had no limit, and wrote more of them."""
+        count, limit = self._run("SELECT count(DISTINCT person) FROM votes").fetchone()[0], self.limits.people
+        if count >= limit:
+            raise ServiceError(
+                f"{plural(count, 'person', 'people')} label this project already, but at most {limit:,} can. "
+                "Label under one of their names.",
+                "person",
+            )
 
     def _voters(self, example: int) -> list[str]:
         return [person for (person,) in self._run("SELECT person FROM votes WHERE example = ? ORDER BY id", (example,))]

@@ -18,6 +18,7 @@ from awatt.server.remark_store import RemarkStore
 from awatt.server.review_store import clean
 
 MAX_LISTED = 20  # sentences that an error lists
+QUOTED = 60  # characters of a sentence in the title of an action
 
 
 class ProjectStore(RemarkStore):
@@ -37,7 +38,7 @@ class ProjectStore(RemarkStore):
             check_count(self._count("examples"), self.limits.examples, "examples in the project")
             check_count(self._sizes()[0], self.limits.sentences, "sentences in the project")
             check_count(self._count("notes"), self.limits.notes, "notes in the project")
-            check_count(self._count_people(), self.limits.people, "people who label in the project")
+            check_count(self._count("votes"), self.limits.votes, "labels by people in the project")
 
     # -- reading
 
@@ -198,7 +199,7 @@ class ProjectStore(RemarkStore):
         with self._transaction():
             names = ", ".join(self._aspect_name(aspect) for aspect in wanted) or "none"
             self._check_seen(text, seen)
-            with self._action(f"label a sentence: {names}", "learned"):
+            with self._action(f"label {_quote(text)}: {names}", "learned"):
                 key = self._get_or_add_example(text, corrected)
                 for aspect in set(self._label(text) or ()).difference(wanted):
                     self._run("DELETE FROM mentions WHERE example = ? AND aspect = ?", (key, aspect))
@@ -300,7 +301,7 @@ class ProjectStore(RemarkStore):
             if voters and own not in voters:
                 advice = "Only they can remove it. To change it, label the sentence yourself."
                 raise ConflictError(f"this is the label of {', '.join(voters)}. {advice}")
-            with self._action("remove a label", "learned"):
+            with self._action(f"remove the label of {_quote(text)}", "learned"):
                 self._remove_vote(row[0], own)
                 said = self._last_vote(row[0])
                 if said is None:
@@ -364,6 +365,12 @@ def _describe_conflicts(keys: Sequence[int]) -> str:
     else:
         found = f"the labels of {len(keys):,} sentences have been changed since they were shown (ids {listed})"
     return f"{found}. Nothing was saved. Look again, then decide."
+
+
+def _quote(text: str) -> str:
+    """A sentence in the title of an action; of a long one the beginning."""
+    text = _one_line(text)
+    return f"“{text}”" if len(text) <= QUOTED else f"“{text[: QUOTED - 1].rstrip()}…”"
 
 
 def _one_line(name: str) -> str:

@@ -11,7 +11,7 @@ import { NO_FILTER, act, aspects, colour, isGuess, isLearned, labelOf, onChange,
 
 const box = byId("view-aspects"), summary = el("div", { className: "card quality", "aria-live": "polite" }), list = el("div", { className: "cards" });
 const name = el("input", { id: "new-name", maxLength: 100 });
-const names = el("input", { id: "names", maxLength: 2000, placeholder: "battery, screen, price" });
+const names = el("input", { id: "names", maxLength: 2000, placeholder: "battery, screen, price", title: 'Quotes keep a comma in a name: "waiting time, queue", price' });
 const texts = el("textarea", { id: "new-examples", rows: 4 });
 let report = null, reportVersion = -1, loadingReport = false, visible = false;
 
@@ -26,10 +26,31 @@ async function add() {
   [name.value, texts.value] = [typedName, typedTexts];
 }
 
+// The names that --aspects would take: a row of CSV, where quotes keep a comma in a name, or a JSON list. None if a quote or the list is broken.
+export function parseNames(given) {
+  const cell = / *(?:"((?:[^"]|"")*)"|([^", ][^,]*)?)(,|$)/y, found = [];
+  if (given.trimStart().startsWith("[")) {
+    try { found.push(...JSON.parse(given)); } catch { return []; }
+    if (found.some((name) => typeof name !== "string")) return [];
+  } else {
+    let match;
+    do {
+      match = cell.exec(given);
+      if (!match) return [];
+      found.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? "");
+    } while (match[3]);
+  }
+  return found.map((name) => name.trim().replace(/\s+/g, " ")).filter(Boolean);
+}
+
 // Several aspects by their names alone: their sentences are found at once, as guesses.
 async function addNames() {
-  const wanted = names.value.split(/[,;\n]/).map((each) => each.trim().replace(/\s+/g, " ")).filter(Boolean);
-  if (!wanted.length) { names.focus(); return; }
+  const wanted = parseNames(names.value);
+  if (!wanted.length) {
+    names.focus();
+    if (names.value.trim()) notify('These are not names with commas between them. A name that contains a comma needs quotes: "waiting time, queue", price.', true);
+    return;
+  }
   if (!await act(() => api.post("/v1/aspects/names", { names: wanted }))) return;
   names.value = "";
   if (document.body.dataset.view !== "aspects") return; // the user has moved on

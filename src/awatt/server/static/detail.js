@@ -2,13 +2,14 @@
 
 import * as api from "./api.js";
 import { byId, el, emptyState, fill, filling, notify } from "./dom.js";
-import { drawSelection } from "./selection.js";
+import { drawSelection, several } from "./selection.js";
 import { marked, spans } from "./marked.js";
 import { review } from "./review.js";
 import { act, aspects, colour, found, isBlind, isGuess, isLearned, labelOf, noteOf, onChange, person, score, scoreText, state, thresholdOf, votesOf } from "./state.js";
 import { accept, labelledBy, removeLabel, toggle } from "./table.js";
 
-const detail = byId("detail"), KEYS = 9; // aspects with a number key; beyond that, names are typed
+export const KEYS = 9; // aspects with a number key; beyond that, names are typed
+const detail = byId("detail");
 const find = el("input", { id: "find-aspect", type: "search", placeholder: "Type an aspect ( A )", "aria-label": "Find an aspect to add or remove; Enter chooses the first", oninput: () => drawDetail(), onkeydown: (event) => {
   if (event.key === "Enter") { const [first] = matching(); leaveFind(); if (first) toggle(first); event.preventDefault(); }
   if (event.key === "Escape") leaveFind(); } });
@@ -101,11 +102,19 @@ function exampleMenu(row) {
   return [select, name];
 }
 
-let drawn = -1; // the sentence that is shown
+const SELECTED = -1;
+let drawn = null; // the sentence that is shown, or that several are
 export function drawDetail() {
-  const row = state.chosen;
+  const row = several() ? SELECTED : state.chosen;
   if (drawn !== row) { byId("note")?.blur(); find.value = ""; } // what was typed belongs to the sentence before
-  if (state.selected.size > 1) { drawn = -1; drawSelection(detail); return; }
+  const many = aspects().length > KEYS, listed = find.value.trim() ? matching() : aspects(), typing = document.activeElement === find;
+  find.hidden = !many && !typing && !find.value;
+  if (row === SELECTED) {
+    drawn = row;
+    drawSelection(detail, find, listed);
+    if (typing) find.focus({ preventScroll: true });
+    return;
+  }
   if (row === null || !(row < state.texts.length)) {
     fill(detail, el("p", { className: "hint" }, state.texts.length ? "Choose a sentence to see its scores and to correct its aspects." : "Here you will see the scores of a sentence and correct its aspects."));
     return;
@@ -114,10 +123,8 @@ export function drawDetail() {
     fill(detail, el("p", { className: "full" }, state.texts[row]), emptyState("There are no aspects yet.", "aspects", "Add aspects"), ...review(row));
     return;
   }
-  const here = new Set(found(row).map((a) => a.id)), words = spans(row), many = aspects().length > KEYS;
+  const here = new Set(found(row).map((a) => a.id)), words = spans(row);
   const own = (aspect) => words.flatMap((s) => s.marks.filter((m) => m.aspect === aspect).map((m) => `${state.texts[row].slice(s.start, s.end)} ${m.weight.toFixed(2)}`)).join(" · ");
-  const listed = find.value.trim() ? matching() : aspects(), typing = document.activeElement === find;
-  find.hidden = !many && !typing && !find.value;
   if (drawn !== row) for (const id of ["note", "use-as-name"]) byId(id)?.remove(); // otherwise what is typed would move to the next sentence
   drawn = row;
   fill(detail,

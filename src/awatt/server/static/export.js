@@ -17,6 +17,8 @@ const link = (kind, label, note, query = "") => el("li", {}, el("a", { href: `/v
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`; // for a shell
 
+const inRow = (name) => (/[",[]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name); // of --aspects, as parseNames reads it
+
 // As Python takes them and as the command does, for the aspects that it knows.
 function thresholdOptions(known) {
   const common = state.project.threshold;
@@ -25,14 +27,14 @@ function thresholdOptions(known) {
   return { python: `, threshold=${JSON.stringify(Object.fromEntries(named))}`, command: named.map(([name, value]) => ` --threshold ${quoted(`${name}=${value}`)}`).join("") };
 }
 
-// Aspects without examples are not in the file: those that are guessed are given by their names. --aspects takes none with a comma.
+// Aspects without examples are not in the file: those that are guessed are given by their names.
 function codeOptions() {
-  const { examples, model } = state.project, inFile = aspects().filter((a) => examples.some((e) => e.aspects.includes(a.id))), guessed = aspects().filter((a) => isGuess(a) && !a.name.includes(","));
+  const { examples, model } = state.project, inFile = aspects().filter((a) => examples.some((e) => e.aspects.includes(a.id))), guessed = aspects().filter(isGuess);
   const names = guessed.map((a) => a.name), hasFile = examples.length > 0 || !names.length, other = model !== "fast";
   const python = `${state.texts.length ? ", reviews=reviews" : ""}${other ? `, model=${JSON.stringify(model)}` : ""}${thresholdOptions(hasFile ? inFile : guessed).python}`;
   return {
     python: hasFile ? `from_examples("awatt-examples.jsonl"${python})${names.length ? `  # without ${names.join(", ")}: no examples` : ""}` : `from_names(${JSON.stringify(names)}${python})`,
-    command: `${hasFile ? " --examples awatt-examples.jsonl" : ""}${names.length ? ` --aspects ${quoted(names.join())}` : ""}${other ? ` --model ${quoted(model)}` : ""}${thresholdOptions([...inFile, ...guessed]).command}`,
+    command: `${hasFile ? " --examples awatt-examples.jsonl" : ""}${names.length ? ` --aspects ${quoted(names.map(inRow).join())}` : ""}${other ? ` --model ${quoted(model)}` : ""}${thresholdOptions([...inFile, ...guessed]).command}`,
   };
 }
 

@@ -1,7 +1,7 @@
 // A list of sentences to label one after the other: how many are done, skip and back. Finished ones leave it.
 
 import * as api from "./api.js";
-import { byId, el, fill, notify } from "./dom.js";
+import { byId, counted, el, fill, notify } from "./dom.js";
 import { NO_FILTER, applyLabels, labelOf, onChange, reload, setFilter, state } from "./state.js";
 import { choose } from "./table.js";
 
@@ -41,6 +41,12 @@ export function finish(row) {
   if (state.rows.length) return;
   byId(queue.again ? "queue-more" : "queue-leave")?.focus();
   notify(queue.end);
+}
+
+// What is shown in place of a list that is done.
+export function endOfList() {
+  if (!queue || remaining().length) return null;
+  return [`This list is done: ${counted(queue.ids.length, "sentence")} labelled.`, queue.end, `Choose ${queue.again ? `Next ${NEXT} to go on, or ` : ""}Leave to see all sentences.`].filter(Boolean).join(" ");
 }
 
 // The list after this one if it is done; otherwise the most useful sentences.

@@ -1,7 +1,8 @@
-// Several selected sentences, labelled at once.
+// Several selected sentences, labelled at once: with buttons, or with the keys that label a single one.
 
-import { counted, el, fill, notify } from "./dom.js";
+import { byId, counted, el, fill, notify } from "./dom.js";
 import { aspects, colour, found, hasScores, labelMany, labelOf, state } from "./state.js";
+import { KEYS } from "./detail.js";
 import { clearSelection } from "./table.js";
 
 const rows = () => [...state.selected].map((id) => state.rowOf.get(id)).filter((row) => row !== undefined);
@@ -13,9 +14,14 @@ async function apply(idsOf, done) {
   if (await labelMany(list, idsOf)) notify(`${counted(list.length, "sentence")}: ${done}. Undo takes it back.`);
 }
 
+export const several = () => state.selected.size > 1;
+export const acceptAll = () => apply(ids, "accepted as shown");
+export const acceptNone = () => apply(() => [], "mention none");
+
 // What others have said stays.
-async function removeLabels() {
+export async function removeLabels() {
   const list = rows().filter(labelOf), { revision } = state.project;
+  if (!list.length) return;
   if (!await labelMany(list, () => null)) return;
   const kept = list.filter(labelOf).length, removed = list.length - kept;
   notify([removed ? `${counted(removed, "sentence")}: labels removed.` : "No label is removed.", kept ? `${counted(kept, "sentence")} ${kept === 1 ? "keeps its label" : "keep their labels"}, made by others.` : "",
@@ -23,21 +29,27 @@ async function removeLabels() {
 }
 
 // An aspect that all of them have is removed from all; otherwise it is added to all. What else was found is accepted.
-function button(aspect, column, list) {
-  const having = list.filter((row) => found(row).includes(aspect)).length, all = having === list.length;
-  const idsOf = (row) => (all ? ids(row).filter((id) => id !== aspect.id) : [...new Set([...ids(row), aspect.id])]);
-  return el("button", { className: "toggle many", id: `many-${aspect.id}`, colour: colour(column), "aria-pressed": all ? "true" : having ? "mixed" : "false",
-    onclick: () => apply(idsOf, `${aspect.name} ${all ? "removed" : "added"}`) }, el("span", {}), el("span", { className: "name", title: aspect.name }, aspect.name), el("span", { className: "value" }, `${having} of ${list.length}`));
+export function toggleAll(aspect) {
+  const all = rows().every((row) => found(row).includes(aspect));
+  apply((row) => (all ? ids(row).filter((id) => id !== aspect.id) : [...new Set([...ids(row), aspect.id])]), `${aspect.name} ${all ? "removed" : "added"}`);
 }
 
-export function drawSelection(box) {
+function button(aspect, list) {
+  const having = list.filter((row) => found(row).includes(aspect)).length, column = aspects().indexOf(aspect);
+  return el("button", { className: "toggle many", id: `many-${aspect.id}`, colour: colour(column), "aria-pressed": having === list.length ? "true" : having ? "mixed" : "false",
+    onclick: (event) => { toggleAll(aspect); if (event.detail) byId("table").focus({ preventScroll: true }); } }, column < KEYS ? el("kbd", {}, String(column + 1)) : el("span", {}), el("span", { className: "name", title: aspect.name }, aspect.name), el("span", { className: "value" }, `${having} of ${list.length}`));
+}
+
+// ``find`` is the field in which the name of an aspect is typed, ``listed`` the aspects that match it.
+export function drawSelection(box, find, listed) {
   const list = rows();
   fill(box, el("h2", { className: "selected" }, `${counted(list.length, "sentence")} selected`),
     el("div", { className: "buttons" },
-      el("button", { className: "main", id: "accept-all", disabled: !aspects().length, onclick: () => apply(ids, "accepted as shown") }, "Accept all as shown"),
-      el("button", { id: "none-all", onclick: () => apply(() => [], "mention none") }, "None"),
+      el("button", { className: "main", id: "accept-all", disabled: !aspects().length, onclick: acceptAll }, "Accept all as shown ", el("kbd", {}, "Enter")),
+      el("button", { id: "none-all", onclick: acceptNone }, "None ", el("kbd", {}, "0")),
       el("button", { id: "remove-all", disabled: !list.some(labelOf), onclick: removeLabels }, "Remove labels"),
       el("button", { id: "clear-selection", onclick: clearSelection }, "Clear ", el("kbd", {}, "Esc"))),
     el("p", { className: "hint" }, "An aspect is added to all of them, or removed if all have it. Each keeps what else was found in it."),
-    el("div", { className: "toggles" }, ...aspects().map((aspect, column) => button(aspect, column, list))));
+    find,
+    el("div", { className: "toggles" }, ...listed.map((aspect) => button(aspect, list))));
 }

@@ -3,7 +3,8 @@
 import { byId, el, emptyState, fill, notify } from "./dom.js";
 import { drawDetail, findAspect } from "./detail.js";
 import { marked } from "./marked.js";
-import { back, finish, inQueue, isLoading, skip } from "./queue.js";
+import { back, endOfList, finish, inQueue, isLoading, skip } from "./queue.js";
+import { acceptAll, acceptNone, removeLabels, several, toggleAll } from "./selection.js";
 import { aspects, changed, colour, found, foundBefore, hasScores, isBlind, isGuess, isLearned, label, labelOf, noteOf, onChange, person, requestWords, saving, scoreText, state, votesOf } from "./state.js";
 
 const table = byId("table"), rows = byId("rows"), MOST_SELECTED = 2000; // labelled at once
@@ -109,7 +110,7 @@ export function draw() {
   const empty = byId("nothing");
   empty.hidden = state.rows.length > 0;
   if (!state.texts.length) fill(empty, emptyState("No reviews are loaded yet.", "start", "Load reviews"));
-  else if (!state.rows.length) fill(empty, el("p", { className: "empty" }, "No sentence matches the filter."));
+  else if (!state.rows.length) fill(empty, el("p", { className: "empty" }, endOfList() ?? "No sentence matches the filter."));
   const there = state.chosen !== null && byId(`row-${state.chosen}`);
   if (there) table.setAttribute("aria-activedescendant", `row-${state.chosen}`);
   else table.removeAttribute("aria-activedescendant");
@@ -158,13 +159,16 @@ function toggleSelected() {
 
 // A label is exactly what is shown: the first change also adopts everything else that was found.
 export function toggle(aspect) {
+  if (aspect && several()) { toggleAll(aspect); return; }
   if (!aspect || !canLabel()) return;
   const ids = found(state.chosen).map((a) => a.id);
   label(state.chosen, ids.includes(aspect.id) ? ids.filter((id) => id !== aspect.id) : [...ids, aspect.id]);
 }
 
 export function accept(ids) {
-  if (!aspects().length || !canLabel()) return;
+  if (!aspects().length) return;
+  if (several()) { ids ? acceptNone() : acceptAll(); return; }
+  if (!canLabel()) return;
   const row = state.chosen;
   label(row, ids ?? found(row).map((a) => a.id));
   if (inQueue()) { finish(row); return; }
@@ -182,6 +186,7 @@ function canLabel() {
 }
 
 export async function removeLabel() {
+  if (several()) { removeLabels(); return; }
   const row = state.chosen;
   if (row !== null && await label(row, null) && labelOf(row) && !saving(row)) notify(`Your label is removed. The sentence is still labelled by ${labelledBy(row)}.`);
 }
@@ -196,7 +201,6 @@ export function key(event) {
   else if (event.key.toLowerCase() === "a") findAspect();
   else if (inQueue() && event.key.toLowerCase() === "s") skip();
   else if (inQueue() && event.key.toLowerCase() === "b") back();
-  else if (state.selected.size > 1) return false; // the selection has buttons of its own
   else if (isLoading() || event.repeat) return /^([0-9]|Enter|Backspace|Delete)$/.test(event.key); // ignored: meant for a sentence that is not shown yet
   else if (event.key >= "1" && event.key <= "9") toggle(aspects()[Number(event.key) - 1]);
   else if (event.key === "0") accept([]);
