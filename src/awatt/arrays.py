@@ -95,7 +95,11 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
 
 def logistic(logits: Array) -> Array:
     """Probabilities from log-odds, of any shape."""
-    return 1 / (1 + namespace(logits).exp(-logits))
+    if not isinstance(logits, np.ndarray):
+        return namespace(logits).sigmoid(logits)
+    found = np.asarray(np.exp(-logits))
+    found += 1  # in place: with many numbers, memory takes the time
+    return np.reciprocal(found, out=found)
 
 
 def log_odds(probabilities: npt.NDArray[np.float64], surest: float = 1e-9) -> npt.NDArray[np.float64]:

@@ -19,7 +19,8 @@ _HIGH_LEVERAGE = 0.05
 _BLOCK = 64  # rows of a triangular matrix that are inverted as any other matrix
 _MANY = 4  # regressions with the same weights of negatives, for which an inverse pays
 _ROWS = 4096  # that are multiplied at once; bounds the memory with many rows
-_STEPS = 10  # of conjugate gradients: each takes the error to about a half (results/LOG.md)
+_STEPS = 6  # of conjugate gradients; with more, rounding grows until they have converged (results/LOG.md)
+_TINY = 1e-300  # no division by zero
 
 
 def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left_out: int = 0) -> tuple[Floats, Floats]:
@@ -34,21 +35,25 @@ def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left
 
 
 def approach_ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, start: Floats) -> Floats:
-    """The same regressions to a few digits, by conjugate gradients from a solution of similar ones. (n, dim)"""
-    return np.stack([_approach(*each, penalty) for each in zip(rows, targets, weights, start, strict=True)])
+    """The same regressions to a few digits, by conjugate gradients from a solution of similar ones. (n, dim)
+
+    In double precision: a few steps make more of rounding, which differs from machine to machine.
+    """
+    fits = [_approach(*each, penalty) for each in zip(rows, targets, weights, start, strict=True)]
+    return np.array(fits).astype(rows.dtype)
 
 
-def _approach(x: Floats, y: Floats, w: Floats, start: Floats, penalty: float) -> Floats:
-    found = start.copy()
-    residual = (w * (y - x @ found)) @ x - np.float32(penalty) * found
-    direction, size = residual, residual @ residual
+def _approach(x: Floats, y: Floats, w: Floats, start: Floats, penalty: float) -> Doubles:
+    wide, found = x.astype(np.float64), start.astype(np.float64)
+    residual = (w * (y - wide @ found)) @ wide - penalty * found
+    direction, size = residual, float(residual @ residual)
     for _ in range(_STEPS):
-        curved = (w * (x @ direction)) @ x + np.float32(penalty) * direction
-        step = size / np.maximum(direction @ curved, np.float32(1e-30))
+        curved = (w * (wide @ direction)) @ wide + penalty * direction
+        step = size / max(float(direction @ curved), _TINY)
         found += step * direction
         residual = residual - step * curved
-        before, size = size, residual @ residual
-        direction = residual + size / np.maximum(before, np.float32(1e-30)) * direction
+        before, size = size, float(residual @ residual)
+        direction = residual + size / max(before, _TINY) * direction
     return found
 
 

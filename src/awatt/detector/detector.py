@@ -160,8 +160,9 @@ class AspectDetector:
         return getattr(self, "reviews_", None)
 
     def _can_know(self, aspects: Sequence[str], counts: Any) -> Bools:
-        by_name = [self.loaded_model.knows_name(aspect) for aspect in aspects]
-        return np.asarray((np.asarray(counts) > 0) | np.array(by_name, dtype=bool))
+        model = self.loaded_model
+        known = [count > 0 or model.knows_name(aspect) for aspect, count in zip(aspects, counts, strict=True)]
+        return np.array(known, dtype=bool)
 
     def _set_state(
         self,
