@@ -44,11 +44,12 @@ def approach_ridge(rows: Floats, targets: Floats, weights: Floats, penalty: floa
 
 
 def _approach(x: Floats, y: Floats, w: Floats, start: Floats, penalty: float) -> Doubles:
-    wide, found = x.astype(np.float64), start.astype(np.float64)
-    residual = (w * (y - wide @ found)) @ wide - penalty * found
+    rows = x.astype(np.float64) if len(x) <= _ROWS else x  # once; with many rows that would take much memory
+    found = start.astype(np.float64)
+    residual = _weighted_sum(rows, w * y) - _curve(rows, w, found) - penalty * found
     direction, size = residual, float(residual @ residual)
     for _ in range(_STEPS):
-        curved = (w * (wide @ direction)) @ wide + penalty * direction
+        curved = _curve(rows, w, direction) + penalty * direction
         step = size / max(float(direction @ curved), _TINY)
         found += step * direction
         residual = residual - step * curved
@@ -145,6 +146,21 @@ def _influence(x: npt.NDArray[np.floating], root: Floats, found: Doubles, invers
             total = total + np.einsum("ij,ij->i", turned, turned)
         leverage[part], predicted[part] = total, x[part] @ own
     return leverage, predicted
+
+
+def _weighted_sum(x: npt.NDArray[np.floating], weights: Floats) -> Doubles:
+    """The sum of all weighted rows. (dim,)"""
+    parts = [weights[part] @ x[part].astype(np.float64, copy=False) for part in _parts(len(x))]
+    return np.sum(parts, 0, dtype=np.float64)
+
+
+def _curve(x: npt.NDArray[np.floating], w: Floats, direction: Doubles) -> Doubles:
+    """The sum of products of all weighted rows, times a direction. (dim,)"""
+    found = np.zeros(x.shape[1])
+    for part in _parts(len(x)):
+        wide = x[part].astype(np.float64, copy=False)
+        found += (w[part] * (wide @ direction)) @ wide
+    return found
 
 
 def _parts(n_rows: int) -> list[slice]:
