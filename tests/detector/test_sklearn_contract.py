@@ -258,3 +258,11 @@ def test_classes_that_do_not_match_are_an_error() -> None:
         AspectDetector(classes=["a", "a"]).fit(TEXTS, MATRIX)
     with pytest.raises(AwattError, match="'food' occurs more than once, apart from white space around it"):
         AspectDetector().fit(["Soup.", "Pasta.", "Rude."], [["food"], ["food "], ["staff"]])  # named no column
+
+
+def test_several_labels_in_one_text_were_learned_as_one_aspect_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    AspectDetector().fit(["Great pizza.", "Good soup, rude waiter."], ["food", "food|service"])
+    assert "'food|service' is one aspect" in caplog.text
+    caplog.clear()
+    AspectDetector().fit(["Great pizza.", "Good soup, rude waiter."], [["food"], ["food", "service"]])
+    assert not caplog.text

@@ -351,6 +351,9 @@ class AspectDetector:
         if isinstance(model, AspectModel):
             check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
         _warn_about_alike(alike_names(examples.aspects))
+        if joined := next((name for name in examples.aspects if "|" in name), None):
+            advice = "If it is several, give lists: y.str.split('|') with pandas."
+            _log.warning("the label '%s' is one aspect, although files separate aspects with '|'. %s", joined, advice)
         learned._learn_anew(examples, reviews)._warn_about_empty_aspects()
         learned.classes_, learned.indicators_ = np.array(list(classes)), indicators
         self.__dict__.update(learned.__dict__)
