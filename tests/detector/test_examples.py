@@ -112,6 +112,15 @@ def test_a_long_text_without_spaces_is_read_in_parts() -> None:
     assert detector.detect("\n" * 5000).aspects == []
 
 
+def test_examples_without_words_were_learned_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    AspectDetector.from_examples({"food": ["...", "!!!", "Great pizza."]})
+    said = "2 examples without words, such as '...': hardly anything is learned from that"
+    assert said in caplog.text
+    caplog.clear()
+    AspectDetector().fit(["...", "!!!", "Great pizza."], ["food"] * 3)
+    assert said in caplog.text
+
+
 ALIKE = "the aspects 'Food' and '{}' differ only in case or white space, and compete with each other"
 
 

@@ -19,7 +19,7 @@ def check_examples(
 
     A sentence without words, such as an emoji, teaches nothing. It is an error if it is all that there is of an aspect.
     """
-    with_words = np.array([any(map(str.isalnum, text)) for text in texts], dtype=bool)
+    with_words = np.array(list(map(has_words, texts)), dtype=bool)
     for column in np.flatnonzero(labels.any(0) & ~labels[with_words].any(0)).tolist():
         if not knows_name(aspects[column]):
             text = texts[int(labels[:, column].argmax())]
@@ -35,3 +35,8 @@ def check_examples(
             f"every example mentions both '{one}' and '{two}', so nothing tells them apart. "
             "Add a sentence that mentions only one of them, or none."
         )
+
+
+def has_words(text: str) -> bool:
+    """Whether there is a letter or a digit in it."""
+    return any(map(str.isalnum, text))

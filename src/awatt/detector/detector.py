@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from awatt.arrays import Bools, Sentences
-from awatt.aspect_model.checks import check_examples
+from awatt.aspect_model.checks import check_examples, has_words
 from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
@@ -97,7 +97,7 @@ class AspectDetector:
         return cls.from_examples({name: [] for name in check_listed(names, "names")}, reviews, **parameters)
 
     def check(self, examples: Examples) -> None:
-        """Raise if nothing can be learned from the examples, with a line that says what to do; warn of long ones."""
+        """Raise if nothing can be learned from the examples, with a line that says what to do; warn of odd ones."""
         model = self.loaded_model
         reads_names = isinstance(model, AspectModel)
         if reads_names:
@@ -108,9 +108,16 @@ class AspectDetector:
                 if reads_names:
                     why, advice = "its name has no known word", "Give it an example sentence, or a name in words."
                 raise AwattError(f"aspect '{aspect}' has no example, and {why}. {advice}")
+        self._warn_about_odd(examples)
+
+    def _warn_about_odd(self, examples: Examples) -> None:
+        model = self.loaded_model
         if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
             found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
             _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
+        if wordless := [text for text in examples.texts if not has_words(text)]:
+            found = f"{plural(len(wordless), 'example')} without words, such as {short_repr(wordless[0])}"
+            _log.warning("%s: hardly anything is learned from that. Give sentences with words.", found)
         _warn_about_alike(alike_names(examples.aspects))
 
     # -- learning
@@ -350,7 +357,7 @@ class AspectDetector:
         learned._kept = KeptModel(self.model, model := load_model(self.model))
         if isinstance(model, AspectModel):
             check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
-        _warn_about_alike(alike_names(examples.aspects))
+        learned._warn_about_odd(examples)
         if joined := next((name for name in examples.aspects if "|" in name), None):
             advice = "If it is several, give lists: y.str.split('|') with pandas."
             _log.warning("the label '%s' is one aspect, although files separate aspects with '|'. %s", joined, advice)
