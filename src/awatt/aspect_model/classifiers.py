@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 PLENTY = 100  # labelled sentences, from which on the penalty falls with their number
 PENALTY_POWER = 0.6
 NEAREST = 40  # examples per aspect that a sentence is compared with one by one; bounds the time with thousands
-_CELLS = 16e6  # numbers held at once while fitting; bounds the memory with many aspects
+_CELLS = 24e6  # numbers held at once while fitting; bounds the memory with many aspects
 _BLOCK = 64  # sentences that are padded together
 
 
