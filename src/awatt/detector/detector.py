@@ -15,13 +15,14 @@ from typing import Any, Self
 import numpy as np
 
 from awatt.arrays import Bools, Sentences
-from awatt.aspect_model.checks import check_examples, has_words
+from awatt.aspect_model.checks import check_examples
 from awatt.aspect_model.learner import OnPart
 from awatt.aspect_model.model import AspectModel
 from awatt.config import choose
 from awatt.data.episode import Prediction
+from awatt.detector.checks import check_teachable, warn_about_alike, warn_about_joined, warn_about_odd
 from awatt.detector.examples import Examples, ExamplesInput, alike_names, check_listed, check_text, check_texts
-from awatt.detector.finding import Finder, make_detections, split_long
+from awatt.detector.finding import Finder, make_detections
 from awatt.detector.html import detector_html
 from awatt.detector.marks import Found
 from awatt.detector.models import FAST, KeptModel, Model, load_model, same_model
@@ -43,7 +44,7 @@ from awatt.detector.thresholds import (
     without_nan,
 )
 from awatt.detector.words import find_sentences
-from awatt.errors import AwattError, plural
+from awatt.errors import AwattError
 from awatt.records.formats import short_repr
 
 PARAMETERS = ("threshold", "mode", "model", "classes")
@@ -88,37 +89,13 @@ class AspectDetector:
         """
         made, read = cls(**parameters), Examples.from_any(examples)
         if not isinstance(examples, Examples):
-            made.check(read)
+            check_teachable(made.loaded_model, made.model, read)
         return made._learn_anew(read, reviews)._warn_about_empty_aspects()
 
     @classmethod
     def from_names(cls, names: Iterable[str], reviews: Iterable[str] | None = None, **parameters: Any) -> Self:
         """A detector from the names of the aspects, or short descriptions, alone."""
         return cls.from_examples({name: [] for name in check_listed(names, "names")}, reviews, **parameters)
-
-    def check(self, examples: Examples) -> None:
-        """Raise if nothing can be learned from the examples, with a line that says what to do; warn of odd ones."""
-        model = self.loaded_model
-        reads_names = isinstance(model, AspectModel)
-        if reads_names:
-            check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
-        for aspect, count in zip(examples.aspects, examples.counts, strict=True):
-            if not count and not model.knows_name(aspect):
-                why, advice = f"{self.model} does not read names", "Give it at least one sentence, or leave it out."
-                if reads_names:
-                    why, advice = "its name has no known word", "Give it an example sentence, or a name in words."
-                raise AwattError(f"aspect '{aspect}' has no example, and {why}. {advice}")
-        self._warn_about_odd(examples)
-
-    def _warn_about_odd(self, examples: Examples) -> None:
-        model = self.loaded_model
-        if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
-            found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
-            _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
-        if wordless := [text for text in examples.texts if not has_words(text)]:
-            found = f"{plural(len(wordless), 'example')} without words, such as {short_repr(wordless[0])}"
-            _log.warning("%s: hardly anything is learned from that. Give sentences with words.", found)
-        _warn_about_alike(alike_names(examples.aspects))
 
     # -- learning
 
@@ -238,7 +215,7 @@ class AspectDetector:
             raise AwattError(f"an aspect is named {short_repr(aspect)}, but needs a name such as 'food'. {advice}")
         if (name := aspect.strip()) in self.aspects:
             raise AwattError(f"there already is an aspect '{aspect}'. Use add_examples, or choose another name.")
-        _warn_about_alike(pair for pair in alike_names((*self.aspects, name)) if pair[1] == name)
+        warn_about_alike(pair for pair in alike_names((*self.aspects, name)) if pair[1] == name)
         return self.learn(self.examples.extended(aspect, examples))._warn_about_empty_aspects()
 
     def add_examples(self, aspect: str | None, examples: Sequence[str]) -> Self:
@@ -357,10 +334,8 @@ class AspectDetector:
         learned._kept = KeptModel(self.model, model := load_model(self.model))
         if isinstance(model, AspectModel):
             check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
-        learned._warn_about_odd(examples)
-        if joined := next((name for name in examples.aspects if "|" in name), None):
-            advice = "If it is several, give lists: y.str.split('|') with pandas."
-            _log.warning("the label '%s' is one aspect, although files separate aspects with '|'. %s", joined, advice)
+        warn_about_odd(model, examples)
+        warn_about_joined(examples.aspects)
         learned._learn_anew(examples, reviews)._warn_about_empty_aspects()
         learned.classes_, learned.indicators_ = np.array(list(classes)), indicators
         self.__dict__.update(learned.__dict__)
@@ -472,9 +447,3 @@ class AspectDetector:
         from awatt.detector.folder import load
 
         return load(cls, Path(folder))
-
-
-def _warn_about_alike(pairs: Iterable[tuple[str, str]]) -> None:
-    for known, name in pairs:
-        found = f"the aspects '{known}' and '{name}' differ only in case or white space, and compete with each other"
-        _log.warning("%s. If they are the same, write them the same way.", found)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from awatt.aspect_model.file import FEWEST_REVIEWS
+from awatt.detector.checks import check_teachable
 from awatt.detector.detector import AspectDetector
 from awatt.detector.examples import Examples
 from awatt.detector.models import NAMES, model_folder
@@ -63,7 +64,7 @@ def open_detector(
                 known = Examples.read(str(examples), text_column, aspects_column)
             read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
         detector = AspectDetector(model=model)
-        detector.check(read.validated())
+        check_teachable(detector.loaded_model, model, read.validated())
         detector.learn(read)
     if learn_from is not None:
         detector.use_reviews(_read_reviews(detector, learn_from, reviews_column, split, say))
