@@ -95,6 +95,17 @@ def test_what_was_detected_counted_as_labels_in_exported_results(
     assert Examples.read(results).aspects == ("food",)
 
 
+def test_rows_that_were_only_detected_are_named_where_nothing_else_is_left(
+    run: Run, examples: Path, tmp_path: Path
+) -> None:
+    (results := tmp_path / "results.csv").write_text("text,aspects,by_person\nA cold pizza.,food,false\n")
+    said = "Rows with 'by_person' false were detected, not labelled."
+    assert said in run("score", results, "--examples", examples).err
+    assert said in run("explain", "A cold pizza.", "--examples", results).err
+    results.write_text("text,aspects,by_person\nA cold pizza.,food,Ann\nA warm soup.,food,1.0\n")  # labels
+    assert Examples.read(results).texts == ("A cold pizza.", "A warm soup.")
+
+
 def test_an_example_in_capitals_was_measured_as_if_it_had_not_been_learned(
     run: Run, examples: Path, tmp_path: Path
 ) -> None:

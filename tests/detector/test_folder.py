@@ -19,7 +19,7 @@ from safetensors.numpy import save, save_file
 
 from awatt import AspectDetector
 from awatt.aspect_model.model import BUNDLED, AspectModel
-from awatt.detector.trial import _errors_of
+from awatt.detector.trial import _errors_of, check_state
 from awatt.errors import AwattError
 from awatt.folders import write_folder
 
@@ -314,3 +314,18 @@ def test_warnings_stay_off_after_two_folders_were_tried_at_once(
         thread.join()
     log.warning("afterwards")
     assert caplog.messages == ["of another thread", "afterwards"]
+
+
+def test_reviews_without_a_sentence_were_saved_and_could_not_be_loaded(tmp_path: Path) -> None:
+    for number, reviews in enumerate(([], ["..."])):
+        detector = AspectDetector.from_examples(EXAMPLES, reviews=reviews)
+        loaded = AspectDetector.from_pretrained(detector.save_pretrained(tmp_path / str(number)))
+        assert loaded.detect_many(TEXTS) == detector.detect_many(TEXTS)
+
+
+def test_arrays_of_another_version_are_refused_with_advice_that_helps(detector: AspectDetector, tmp_path: Path) -> None:
+    arrays = detector.loaded_model.pack(detector.fitted_)
+    arrays["known_values"] = arrays["known_values"].astype(np.float64)
+    advice = r"of 2 aspects. If another version of awatt saved it, learn again from its examples.jsonl"
+    with pytest.raises(AwattError, match=advice):
+        check_state(detector.loaded_model, arrays, 2, tmp_path)

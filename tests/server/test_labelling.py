@@ -176,6 +176,21 @@ def test_a_list_that_is_done_does_not_blame_the_filter(page: Any) -> None:
     wait_for_text(page, "#nothing", "No sentence matches the filter.")
 
 
+def test_a_selection_that_was_accepted_stayed_in_the_list(page: Any) -> None:
+    load(page, "three.csv", b"text\nThe soup was cold.\nA rude waiter.\nFar too dear.\n")
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)
+    page.keyboard.press("n")
+    wait_for_text(page, "#queue-count", "0 of 3")
+    page.keyboard.press("Shift+ArrowDown")
+    wait_for_text(page, "#detail", "2 sentences selected")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#queue-count", "2 of 3")
+    wait_for_count(page, "#rows .row", 1)
+    page.keyboard.press("0")
+    wait_for_text(page, "#nothing", "This list is done: 3 sentences labelled.")
+
+
 def test_many_sentences_are_labelled_at_once_and_notes_are_kept(page: Any) -> None:
     rows = page.locator("#rows .row")
     texts = [rows.nth(place).locator(".text").inner_text() for place in range(4)]

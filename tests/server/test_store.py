@@ -292,14 +292,13 @@ def test_a_name_with_more_blanks_is_the_same_name(store: ProjectStore) -> None:
 def test_names_that_differ_only_in_case_competed_with_each_other(store: ProjectStore) -> None:
     food = store.add_aspect("Food", ["Tasty soup."])
     message = "there is an aspect 'Food' already, which differs from 'food' only in case. Add examples to it, or choose"
-    for action in (
-        lambda: store.add_aspect("food"),
-        lambda: store.add_aspects(["service", " food "]),
-        lambda: store.import_examples([("Cold pasta.", ["food"])], "labels.csv"),
-    ):
-        with pytest.raises(ConflictError, match=message):
-            action()
-    store.add_aspects(["Food", "service"])  # those that exist stay as they are
+    with pytest.raises(ConflictError, match=message):
+        store.add_aspect("food")
+    for labels in ([("Cold pasta.", ["food"])], [("Rude.", ["price"]), ("Slow.", ["Price"])]):
+        with pytest.raises(ConflictError, match=r"the file has .* which differs only in case. Write both the same way"):
+            store.import_examples(labels, "labels.csv")
+    store.add_aspects(["food", "service", "Service", "SERVICE"])  # those that exist stay as they are
+    assert [aspect.name for aspect in store.content().aspects] == ["Food", "service"]
     with pytest.raises(ConflictError, match="there is an aspect 'service' already, which differs from 'Service'"):
         store.rename_aspect(food, "Service")
     store.rename_aspect(food, "food")

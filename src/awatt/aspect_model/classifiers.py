@@ -1,8 +1,8 @@
 """An aspect's classifiers: ridge regression in closed form that reads a sentence through its own attention.
 
 A first classifier on mean vectors says which words speak for the aspect. With these words weighted up, every labelled
-sentence is represented anew, as this aspect sees it, and the classifier is fitted again, twice, the first time only to
-a few digits (as in Proto-AWATT, the attention follows from the examples). Ordinary sentences, the *background*, are
+sentence is represented anew, as this aspect sees it, and the classifier is fitted again, twice, the first time roughly
+(as in Proto-AWATT, the attention follows from the examples). Ordinary sentences, the *background*, are
 weak negatives.
 
 Everything here is a pure function of numpy arrays. `docs/explanation/model.md` has the formulas and a worked example.

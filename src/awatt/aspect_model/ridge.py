@@ -35,7 +35,7 @@ def ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, n_left
 
 
 def approach_ridge(rows: Floats, targets: Floats, weights: Floats, penalty: float, start: Floats) -> Floats:
-    """The same regressions to a few digits, by conjugate gradients from a solution of similar ones. (n, dim)
+    """The same regressions to one to three digits, by conjugate gradients from a solution of similar ones. (n, dim)
 
     In double precision: a few steps make more of rounding, which differs from machine to machine.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
 from awatt.aspect_model.checks import check_examples, has_words
@@ -39,7 +40,8 @@ def warn_about_odd(model: Model, examples: Examples) -> None:
     if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
         found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
         _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
-    if wordless := [text for text in examples.texts if not has_words(text)]:
+    taught = (text for text, names in examples.pairs() if names)  # off-topic ones may well be emoji
+    if wordless := [text for text in taught if not has_words(text)]:
         found = f"{plural(len(wordless), 'example')} without words, such as {short_repr(wordless[0])}"
         _log.warning("%s: hardly anything is learned from that. Give sentences with words.", found)
     warn_about_alike(alike_names(examples.aspects))
@@ -54,6 +56,8 @@ def warn_about_alike(pairs: Iterable[tuple[str, str]]) -> None:
 
 def warn_about_joined(aspects: Iterable[str]) -> None:
     """Of the first name that looks like several, as files write them."""
-    if joined := next((name for name in aspects if "|" in name), None):
-        advice = "If it is several, give lists: y.str.split('|') with pandas."
-        _log.warning("the label '%s' is one aspect, although files separate aspects with '|'. %s", joined, advice)
+    for name, sign in product(aspects, "|;"):
+        if sign in name:
+            advice = f"If it is several, give lists: y.str.split('{sign}') with pandas."
+            _log.warning("the label '%s' is one aspect, although files separate aspects so. %s", name, advice)
+            return

@@ -136,7 +136,8 @@ class AspectDetector:
             return None
         if isinstance(given, Sentences):
             return given
-        return model.tokenize(sample_reviews(check_texts(islice(given, FIRST_ROWS))))
+        found = model.tokenize(sample_reviews(check_texts(islice(given, FIRST_ROWS))))
+        return found if len(found.lengths) else None
 
     @property
     def reviews(self) -> Sentences | None:
@@ -335,7 +336,8 @@ class AspectDetector:
         if isinstance(model, AspectModel):
             check_examples(examples.texts, examples.labels, examples.aspects, model.knows_name)
         warn_about_odd(model, examples)
-        warn_about_joined(examples.aspects)
+        if not indicators:
+            warn_about_joined(examples.aspects)
         learned._learn_anew(examples, reviews)._warn_about_empty_aspects()
         learned.classes_, learned.indicators_ = np.array(list(classes)), indicators
         self.__dict__.update(learned.__dict__)

@@ -85,9 +85,12 @@ class Examples:
         batches = read_records(path, text_column=text_column, aspects_column=aspects_column)
         examples = cls.from_pairs(_filled(chain.from_iterable(batches), str(path), text_column))
         if not examples.aspects:
-            count = plural(len(examples.texts), "sentence")
+            found = f"{plural(len(examples.texts), 'sentence')}, but no aspects"
             advice = f"Fill in the column '{aspects_column}', or choose another one with --aspects-column."
-            raise AwattError(f"{path}: {count}, but no aspects. {advice}")
+            if not examples.texts:
+                found = "no labelled sentence"
+                advice += " Rows with 'by_person' false were detected, not labelled."
+            raise AwattError(f"{path}: {found}. {advice}")
         return examples
 
     @classmethod
@@ -209,7 +212,7 @@ def _no_sentence(text: object, mentioned: Sequence[str]) -> AwattError:
 
 def is_labelled(record: Record) -> bool:
     """Whether its aspects are labels: in results that the page exported, others are what was detected."""
-    return str(record.fields.get("by_person", True)).lower() in ("true", "1")
+    return str(record.fields.get("by_person", True)).lower() not in ("false", "0", "0.0")
 
 
 def _filled(records: Iterable[Record], path: str, text_column: str) -> Pairs:

@@ -122,8 +122,11 @@ def measure_file(
         path, text_column=text_column, aspects_column=aspects_column, format=format, on_error=on_error
     )
     records = [record for batch in batches for record in batch if record.text.strip() and is_labelled(record)]
+    if not records:
+        advice = "Label some, off-topic ones included. Rows with 'by_person' false were detected, not labelled."
+        raise AwattError(f"{path}: there is no labelled sentence. {advice}")
     known = {name for record in records for name in record.aspects}
-    if records and not known and not _has_column(path, text_column, aspects_column, format):
+    if not known and not _has_column(path, text_column, aspects_column, format):
         raise _no_labels(path, text_column, aspects_column, records)
     unknown = sorted(known.difference(detector.aspects))
     if unknown:
@@ -133,7 +136,7 @@ def measure_file(
         raise AwattError(f"{path} has the {named}, which the detector does not know. {advice}")
     learned = set(map(normal_form, detector.examples_.texts)) if detector.examples_ else set()
     kept = [record for record in records if normal_form(record.text) not in learned]
-    if records and not kept:
+    if not kept:
         raise AwattError(f"every sentence of {path} is an example of the detector. Label others to measure it.")
     truth = np.array([[aspect in record.aspects for aspect in detector.aspects] for record in kept], dtype=bool)
     found = detector.predictions([record.text for record in kept]).accepted

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from awatt.aspect_model.model import AspectModel
 from awatt.detector.thresholds import AIMS
-from awatt.errors import AwattError, DataError
+from awatt.errors import AwattError, DataError, plural
 
 if TYPE_CHECKING:
     from awatt.detector.detector import AspectDetector
@@ -30,6 +30,9 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 _TEXTS = ("the soup was cold", "a rude waiter", "we paid too much", "it was my birthday", "a table by the window")
 _FEW, _MORE = 2, 3  # aspects of the two fits
 _ADVICE = "Copy or save the folder again."
+_OTHER_VERSION = (
+    "If another version of awatt saved it, learn again from its examples.jsonl; otherwise copy the folder again."
+)
 
 _is_trial = ContextVar("_is_trial", default=False)  # of each thread: in others, detectors go on warning
 #: Advice on thresholds is not meant for a trial.
@@ -84,7 +87,7 @@ def check_state(model: Model, arrays: Arrays, n_aspects: int, path: Path) -> Non
             raise DataError(f"has NaN or infinity in '{name}'. {_ADVICE}", path)
         if name in few and name in more and not _is_alike(array, few[name], more[name], n_aspects):
             found = f"has {array.dtype} {list(array.shape)} for '{name}', which is not what its model learns"
-            raise DataError(f"{found} of {n_aspects} aspects. {_ADVICE}", path)
+            raise DataError(f"{found} of {plural(n_aspects, 'aspect')}. {_OTHER_VERSION}", path)
 
 
 def _is_alike(array: npt.NDArray[Any], few: npt.NDArray[Any], more: npt.NDArray[Any], n_aspects: int) -> bool:

@@ -25,7 +25,7 @@ class Person:
 
 @dataclass(frozen=True)
 class People(Documented):
-    """Everyone who has labelled, those with most labels first, and of the first 40 each two who share sentences.
+    """Everyone who has labelled, those with most labels first, and of these each two who share sentences.
 
     ``differing`` has the ids of the examples on which people disagree.
     """

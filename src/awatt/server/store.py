@@ -85,12 +85,14 @@ class ProjectStore(RemarkStore):
 
     def add_aspects(self, names: Iterable[str]) -> None:
         """Add aspects by their names alone; those that exist already stay as they are. Undone together."""
-        wanted = list(dict.fromkeys(filter(None, map(_one_line, names))))
+        wanted: dict[str, str] = {}
+        for name in filter(None, map(_one_line, names)):
+            wanted.setdefault(normal_form(name), name)
         if not wanted:
             raise AwattError("there is no name. Give at least one, such as 'food'.")
         with self._transaction():
-            known = {aspect.name for aspect in self.content().aspects}
-            new = [name for name in wanted if name not in known]
+            known = {normal_form(aspect.name) for aspect in self.content().aspects}
+            new = [name for form, name in wanted.items() if form not in known]
             if len(new) == 1:
                 self.add_aspect(new[0])
             elif new:
@@ -238,9 +240,13 @@ class ProjectStore(RemarkStore):
         count = 0
         with self._transaction(), self._action(f"import {file}"[: self.limits.name]):
             keys = {aspect.name: aspect.id for aspect in self.content().aspects}
+            forms = {normal_form(name): name for name in keys}
             for text, names in labelled:
                 for name in map(_one_line, names):
                     if name not in keys:
+                        if (known := forms.setdefault(normal_form(name), name)) != name:
+                            found = f"the file has the aspect '{name}', but there is '{known}', too"
+                            raise ConflictError(f"{found}, which differs only in case. Write both the same way.")
                         keys[name] = self.add_aspect(name)
                 self.label_sentence(text, [keys[_one_line(name)] for name in names], corrected=False)
                 count += 1

@@ -43,6 +43,16 @@ export function finish(row) {
   notify(queue.end);
 }
 
+// After the labels of a selection: the sentences leave the list.
+export function finishMany(rows) {
+  for (const row of rows) queue.finished.add(state.ids[row]);
+  queue.visited.push(...rows.map((row) => state.ids[row]));
+  state.selected.clear();
+  refilter();
+  if (state.rows.length) choose(state.rows[0]);
+  else byId(queue.again ? "queue-more" : "queue-leave")?.focus();
+}
+
 // What is shown in place of a list that is done.
 export function endOfList() {
   if (!queue || remaining().length) return null;

@@ -3,6 +3,7 @@
 import { byId, counted, el, fill, notify } from "./dom.js";
 import { aspects, colour, found, hasScores, labelMany, labelOf, state } from "./state.js";
 import { KEYS } from "./detail.js";
+import { finishMany, inQueue } from "./queue.js";
 import { clearSelection } from "./table.js";
 
 const rows = () => [...state.selected].map((id) => state.rowOf.get(id)).filter((row) => row !== undefined);
@@ -10,13 +11,20 @@ const ids = (row) => found(row).map((a) => a.id);
 
 async function apply(idsOf, done) {
   const list = rows();
-  if (!hasScores() && list.some((row) => !labelOf(row))) { notify("Not detected yet. Wait a moment."); return; }
-  if (await labelMany(list, idsOf)) notify(`${counted(list.length, "sentence")}: ${done}. Undo takes it back.`);
+  if (!hasScores() && list.some((row) => !labelOf(row))) { notify("Not detected yet. Wait a moment."); return false; }
+  if (!await labelMany(list, idsOf)) return false;
+  notify(`${counted(list.length, "sentence")}: ${done()}. Undo takes it back.`);
+  return true;
+}
+
+async function finishAll(idsOf, done) {
+  const list = rows();
+  if (await apply(idsOf, done) && inQueue()) finishMany(list);
 }
 
 export const several = () => state.selected.size > 1;
-export const acceptAll = () => apply(ids, "accepted as shown");
-export const acceptNone = () => apply(() => [], "mention none");
+export const acceptAll = () => finishAll(ids, () => "accepted as shown");
+export const acceptNone = () => finishAll(() => [], () => "mention none");
 
 // What others have said stays.
 export async function removeLabels() {
@@ -30,8 +38,12 @@ export async function removeLabels() {
 
 // An aspect that all of them have is removed from all; otherwise it is added to all. What else was found is accepted.
 export function toggleAll(aspect) {
-  const all = rows().every((row) => found(row).includes(aspect));
-  apply((row) => (all ? ids(row).filter((id) => id !== aspect.id) : [...new Set([...ids(row), aspect.id])]), `${aspect.name} ${all ? "removed" : "added"}`);
+  const list = rows();
+  let all = null; // known when the labels are sent: those before may still be on their way
+  apply((row) => {
+    all ??= list.every((each) => found(each).includes(aspect));
+    return all ? ids(row).filter((id) => id !== aspect.id) : [...new Set([...ids(row), aspect.id])];
+  }, () => `${aspect.name} ${all ? "removed" : "added"}`);
 }
 
 function button(aspect, list) {
