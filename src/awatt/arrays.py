@@ -74,6 +74,11 @@ def ranges(first: Integers, lengths: Integers) -> Integers:
     return (first - starts(lengths)).repeat(lengths) + np.arange(lengths.sum())
 
 
+def cut(count: int, size: int) -> list[slice]:
+    """So many rows in consecutive parts of at most ``size``: what is computed part by part takes less memory."""
+    return [slice(first, first + size) for first in range(0, count, size)]
+
+
 def namespace(array: Array) -> Any:
     """The module that ``array`` belongs to: numpy or torch."""
     return np if isinstance(array, np.ndarray) else sys.modules["torch"]

@@ -51,6 +51,15 @@ def load(page: Any, name: str, content: bytes) -> None:
     page.click("#load:enabled")
 
 
+def load_list(page: Any, texts: list[str]) -> None:
+    """Reviews of a sentence each, and the list in which to label them."""
+    load(page, "list.csv", "\n".join(["text", *texts]).encode())
+    page.wait_for_selector("#view-sentences:not([hidden])")
+    settle(page)
+    page.keyboard.press("n")
+    wait_for_text(page, "#queue-count", f"0 of {len(texts)}")
+
+
 ROWS = [
     ["stars", "city", "secret", "body"],
     ["5", "Porto", "x", "The waiter was kind. The parking was free. The wine was good."],
@@ -160,11 +169,7 @@ def test_a_queue_counts_goes_on_and_back_and_finished_sentences_leave_it(page: A
 
 
 def test_a_list_that_is_done_does_not_blame_the_filter(page: Any) -> None:
-    load(page, "two.csv", b"text\nThe soup was cold.\nA rude waiter.\n")
-    page.wait_for_selector("#view-sentences:not([hidden])")
-    settle(page)
-    page.keyboard.press("n")
-    wait_for_text(page, "#queue-count", "0 of 2")
+    load_list(page, ["The soup was cold.", "A rude waiter."])
     page.keyboard.press("Enter")
     wait_for_text(page, "#queue-count", "1 of 2")
     page.keyboard.press("Enter")
@@ -177,11 +182,7 @@ def test_a_list_that_is_done_does_not_blame_the_filter(page: Any) -> None:
 
 
 def test_a_selection_that_was_accepted_stayed_in_the_list(page: Any) -> None:
-    load(page, "three.csv", b"text\nThe soup was cold.\nA rude waiter.\nFar too dear.\n")
-    page.wait_for_selector("#view-sentences:not([hidden])")
-    settle(page)
-    page.keyboard.press("n")
-    wait_for_text(page, "#queue-count", "0 of 3")
+    load_list(page, ["The soup was cold.", "A rude waiter.", "Far too dear."])
     page.keyboard.press("Shift+ArrowDown")
     wait_for_text(page, "#detail", "2 sentences selected")
     page.keyboard.press("Enter")

@@ -12,13 +12,12 @@ the posterior says how sure this is; the report's intervals come from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Bools, logistic
+from awatt.arrays import Bools, cut, logistic
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,7 +52,7 @@ class Calibration(NamedTuple):
     def logits(self, values: npt.NDArray[np.floating]) -> Floats:
         """(n_sentences, n_aspects, n_values) -> (n_sentences, n_aspects)"""
         found = np.empty(values.shape[:2])
-        for part in _parts(len(values)):
+        for part in cut(len(values), _TOGETHER):
             np.matmul(values[part], self.weights, out=found[part])
         return found + self.shift
 
@@ -76,7 +75,7 @@ def calibrate(
     found, curvature = start.copy(), np.diag(precision)
     for _ in range(_STEPS):
         gradient, curvature = precision * (found - start), np.diag(precision)
-        for part in _parts(len(values)):
+        for part in cut(len(values), _TOGETHER):
             wide, weights = values[part].astype(np.float64), sentence_weights[part, None]
             expected = logistic(wide @ found[:n_values] + found[n_values] + found[n_values + 1 :])
             gradient += _gradient(weights * (expected - labels[part]), wide)
@@ -88,10 +87,6 @@ def calibrate(
             break
     shift = found[n_values] + found[n_values + 1 :]
     return Calibration(found[:n_values], shift, np.asarray(np.linalg.inv(curvature), dtype=np.float64))
-
-
-def _parts(n_sentences: int) -> Iterator[slice]:
-    return (slice(first, first + _TOGETHER) for first in range(0, n_sentences, _TOGETHER))
 
 
 def _variances(n_values: int, n_aspects: int, prior: CalibrationPrior) -> Floats:

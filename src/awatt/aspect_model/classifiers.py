@@ -2,8 +2,7 @@
 
 A first classifier on mean vectors says which words speak for the aspect. With these words weighted up, every labelled
 sentence is represented anew, as this aspect sees it, and the classifier is fitted again, twice, the first time roughly
-(as in Proto-AWATT, the attention follows from the examples). Ordinary sentences, the *background*, are
-weak negatives.
+(as in Proto-AWATT, the attention follows from the examples). Ordinary sentences, the *background*, are weak negatives.
 
 Everything here is a pure function of numpy arrays. `docs/explanation/model.md` has the formulas and a worked example.
 """

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Bools, Integers, Sentences, logistic, product, unit
+from awatt.arrays import Bools, Integers, Sentences, cut, logistic, product, unit
 from awatt.aspect_model.calibration import (
     FEWEST_DRAWN,
     Calibration,
@@ -316,7 +316,8 @@ def _cross_fit(
             [names[number] for number in known.tolist()],
             look_at(parts.vectors, parts.reviews, of_fold, kept.sentences, given.labels, names),
         )
-        for some in np.split(outside, range(_TOGETHER, len(outside), _TOGETHER)):
+        for part in cut(len(outside), _TOGETHER):
+            some = outside[part]
             values = fitted.network_values(parts, parts.vectors.read(given.sentences.take(some)))
             found[some[:, None], known, :-1] = values
     return found

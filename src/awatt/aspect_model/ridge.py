@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from awatt.arrays import cut
+
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
@@ -44,8 +46,7 @@ def approach_ridge(rows: Floats, targets: Floats, weights: Floats, penalty: floa
 
 
 def _approach(x: Floats, y: Floats, w: Floats, start: Floats, penalty: float) -> Doubles:
-    rows = x.astype(np.float64) if len(x) <= _ROWS else x  # once; with many rows that would take much memory
-    found = start.astype(np.float64)
+    rows, found = _wide(x), start.astype(np.float64)
     residual = _weighted_sum(rows, w * y) - _curve(rows, w, found) - penalty * found
     direction, size = residual, float(residual @ residual)
     for _ in range(_STEPS):
@@ -73,7 +74,7 @@ def shared_ridge(
         return np.array([_fit_by_rows(rows, *each, penalty, 0)[0] for each in joined]).astype(rows.dtype)
     products, right = [np.zeros((dim, dim)) for _ in groups], np.zeros((n, dim))
     for found, rows, y, w in zip(products, groups, targets, weights, strict=True):
-        for part in _parts(len(rows)):
+        for part in cut(len(rows), _ROWS):
             wide = rows[part].astype(np.float64)
             found += wide.T @ wide
             right += (w[part] * y[part]).T @ wide
@@ -111,19 +112,14 @@ def _fit_by_rows(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: in
 
 def _fit_by_columns(x: Floats, y: Floats, w: Floats, penalty: float, n_left_out: int) -> tuple[Doubles, Doubles]:
     """One regression from a system with a row per dimension."""
-    parts = _parts(len(x))
-    system, right, root = np.diag(np.full(x.shape[1], penalty)), np.zeros(x.shape[1]), np.sqrt(w)[:, None]
-    for part in parts:
+    rows, root, system = _wide(x), np.sqrt(w)[:, None], np.diag(np.full(x.shape[1], penalty))
+    for part in cut(len(x), _ROWS):
         weighted = x[part] * root[part]
         system += weighted.T @ weighted
-        wide = x[part].astype(np.float64)
-        right += (w[part] * y[part]) @ wide
+    right = _weighted_sum(rows, w * y)
     inverse = invert_lower(np.linalg.cholesky(system))  # of the factor L, where system = L L'
     found = (inverse @ right) @ inverse
-    residual = right - penalty * found  # what single precision has left of the solution
-    for part in parts:
-        wide = wide if len(parts) == 1 else x[part].astype(np.float64)
-        residual -= (w[part] * (wide @ found)) @ wide
+    residual = right - penalty * found - _curve(rows, w, found)  # what single precision has left of the solution
     found += (inverse @ residual) @ inverse
     if not n_left_out:
         return found, np.zeros(0)
@@ -139,7 +135,7 @@ def _influence(x: npt.NDArray[np.floating], root: Floats, found: Doubles, invers
     """How much each row decides its own prediction, and that prediction, in the precision of ``x``. (n_rows,) each"""
     leverage, predicted = np.empty(len(x)), np.empty(len(x))
     own, factor = found.astype(x.dtype), inverse.astype(x.dtype)
-    for part in _parts(len(x)):
+    for part in cut(len(x), _ROWS):
         weighted, total = x[part] * root[part].astype(x.dtype), 0.0
         for place in range(0, len(factor), _BLOCK):  # half of the factor is 0
             turned = weighted[:, : place + _BLOCK] @ factor[place : place + _BLOCK, : place + _BLOCK].T
@@ -150,21 +146,22 @@ def _influence(x: npt.NDArray[np.floating], root: Floats, found: Doubles, invers
 
 def _weighted_sum(x: npt.NDArray[np.floating], weights: Floats) -> Doubles:
     """The sum of all weighted rows. (dim,)"""
-    parts = [weights[part] @ x[part].astype(np.float64, copy=False) for part in _parts(len(x))]
-    return np.sum(parts, 0, dtype=np.float64)
+    sums = [weights[part] @ x[part].astype(np.float64, copy=False) for part in cut(len(x), _ROWS)]
+    return np.sum(sums, 0, dtype=np.float64)
 
 
 def _curve(x: npt.NDArray[np.floating], w: Floats, direction: Doubles) -> Doubles:
     """The sum of products of all weighted rows, times a direction. (dim,)"""
     found = np.zeros(x.shape[1])
-    for part in _parts(len(x)):
+    for part in cut(len(x), _ROWS):
         wide = x[part].astype(np.float64, copy=False)
         found += (w[part] * (wide @ direction)) @ wide
     return found
 
 
-def _parts(n_rows: int) -> list[slice]:
-    return [slice(first, first + _ROWS) for first in range(0, n_rows, _ROWS)]
+def _wide(x: Floats) -> npt.NDArray[np.floating]:
+    """In double precision, once for all that reads it; with many rows that would take much memory."""
+    return x.astype(np.float64) if len(x) <= _ROWS else x
 
 
 def invert_lower(matrix: Doubles) -> Doubles:

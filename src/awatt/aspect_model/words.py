@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from awatt.arrays import Integers, Sentences
+from awatt.arrays import Integers, Sentences, cut
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,8 +72,8 @@ def score_words(ridge: WordRidge, norms: npt.NDArray[np.floating], sentences: Se
     found = np.zeros((n_sentences, ridge.weights.shape[1]))
     if not len(ridge.ids):
         return found
-    for part in np.split(np.arange(n_sentences), range(_TOGETHER, n_sentences, _TOGETHER)):
-        bags = _bags(norms, sentences if len(part) == n_sentences else sentences.take(part))
+    for part in cut(n_sentences, _TOGETHER):
+        bags = _bags(norms, sentences.take(np.arange(n_sentences)[part]))
         places = np.searchsorted(ridge.ids, bags.ids).clip(max=len(ridge.ids) - 1)
         known = ridge.ids[places] == bags.ids
         rows, added = bags.rows[known], bags.values[known, None] * ridge.weights[places[known]]

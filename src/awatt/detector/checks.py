@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 
 from awatt.aspect_model.checks import check_examples, has_words
@@ -40,7 +40,7 @@ def warn_about_odd(model: Model, examples: Examples) -> None:
     if n_long := sum(len(parts) > 1 for parts in split_long(model, examples.texts)):
         found = f"{plural(n_long, 'example')} of more than {model.max_length} tokens"
         _log.warning("%s: only the beginning is learned from. Give single sentences.", found)
-    taught = (text for text, names in examples.pairs() if names)  # off-topic ones may well be emoji
+    taught = compress(examples.texts, examples.labels.sum(1))  # off-topic ones may well be emoji
     if wordless := [text for text in taught if not has_words(text)]:
         found = f"{plural(len(wordless), 'example')} without words, such as {short_repr(wordless[0])}"
         _log.warning("%s: hardly anything is learned from that. Give sentences with words.", found)

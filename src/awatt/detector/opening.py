@@ -56,7 +56,7 @@ def open_detector(
         option = "--aspects" if examples is None else "--examples"
         raise AwattError(f"{model} is a saved detector, which already has its examples. Leave out {option} or --model.")
     if kind == DETECTOR:
-        detector = AspectDetector.from_pretrained(str(model))
+        detector, read = AspectDetector.from_pretrained(str(model)), None
     else:
         read = Examples.from_pairs((), names)
         if examples is not None:
@@ -65,9 +65,11 @@ def open_detector(
             read = Examples.from_pairs(known.pairs(), [*known.aspects, *names])
         detector = AspectDetector(model=model)
         check_teachable(detector.loaded_model, model, read.validated())
-        detector.learn(read)
-    if learn_from is not None:
-        detector.use_reviews(_read_reviews(detector, learn_from, reviews_column, split, say))
+    reviews = None if learn_from is None else _read_reviews(detector, learn_from, reviews_column, split, say)
+    if read is not None:
+        detector.learn(read, reviews)
+    elif reviews is not None:
+        detector.use_reviews(reviews)
     if threshold:
         wanted = change_thresholds(detector.threshold, parse_thresholds(threshold), detector.aspects)
         detector.set_params(threshold=wanted)
