@@ -131,6 +131,7 @@ def page(context: Any, server: Server, request: pytest.FixtureRequest) -> Iterat
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("console", lambda message: errors.append(message.text) if is_error(message) else None)
     opened.goto(server.base)
+    opened.wait_for_selector("body[data-ready]")  # rows are shown before; keys that come so early act on another one
     settle(opened)
     yield opened
     opened.evaluate(FINISH)
